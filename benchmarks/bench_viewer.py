@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import random
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -28,7 +30,7 @@ from playwright.sync_api import Page, sync_playwright
 from viewer_material import make
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-READERS = 8
+READERS, HALF_OPEN = 8, 1000
 
 OPEN = """async ([slide, more]) => {
     const start = performance.now();
@@ -57,11 +59,11 @@ SLIDE = """async ([repeats]) => {
     return times;
 }"""
 TILES = """async ([number, repeats]) => {
-    const slide = await (await fetch(`/api/slides/${number}`)).json();
+    const slide = await (await fetch(`api/slides/${number}`)).json();
     const {finest, version} = slide.pyramid;
     const urls = [];
     for (let x = 0; x < 6; x++) for (let y = 0; y < 6; y++)
-        urls.push(`/api/slides/${number}/parts/${finest}/${x}_${y}.jpeg?v=${version}`);
+        urls.push(`api/slides/${number}/parts/${finest}/${x}_${y}.jpeg?v=${version}`);
     for (const url of urls) await (await fetch(url, {cache: 'no-store'})).blob();
     const times = [];
     for (let i = 0; i < repeats; i++) {
@@ -92,6 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, help="folder for slides and audit, kept")
     parser.add_argument("--seconds", type=float, default=60, help="of load")
+    parser.add_argument("--starve-only", action="store_true", help="only half-open connections")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = options.data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -99,8 +102,11 @@ def main() -> None:
         audit = folder / "audit"
         if not audit.is_dir():
             make(folder)
-        address, process = stack.enter_context(serving(audit, folder / "slides"))
-        measure(address, process.pid, options.seconds)
+        address, process = stack.enter_context(serving(audit, folder))
+        if not options.starve_only:
+            measure(address, process.pid, options.seconds)
+        starve(address, options.seconds)
+    print(f"the server has written {(folder / 'log').stat().st_size} bytes (target 100 kB)")
 
 
 def measure(address: str, pid: int, seconds: float) -> None:
@@ -129,9 +135,8 @@ def measure(address: str, pid: int, seconds: float) -> None:
         own = urlsplit(address).netloc
         abroad = [url for url in asked if urlsplit(url).netloc not in (own, "")]
         print(f"requests: {len(asked)}, to elsewhere: {len(abroad)}")
-        cookie = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
         print(f"machine: {slowness():.1f} s for a second of computing")
-        load(f"http://{own}", cookie, seconds)
+        load(address, seconds)
         print(f"server after all of it: {memory(pid)}")
         browser.close()
 
@@ -142,8 +147,45 @@ def slider(page: Page, slide: str, what: str) -> None:
     show(f"slider to repaint, {what}", page.evaluate(SLIDE, [40]))
 
 
-def load(address: str, cookie: str, seconds: float) -> None:
-    """Readers that ask for random tiles at the same time."""
+def starve(address: str, seconds: float) -> None:
+    """Half-open connections, opened again as soon as the server closes them, beside readers."""
+    own, end = urlsplit(address), time.monotonic() + seconds + 5
+    opened = [0]
+
+    def hold() -> None:
+        held: dict[int, socket.socket] = {}
+        while time.monotonic() < end:
+            for number in range(HALF_OPEN):
+                with contextlib.suppress(OSError):
+                    if number not in held or closed(held[number]):
+                        held[number] = socket.create_connection((own.hostname, own.port), 5)
+                        held[number].send(b"GET / HTTP/1.1\r\nHost: " if number % 2 else b"")
+                        opened[0] += 1
+            time.sleep(0.5)
+        for one in held.values():
+            one.close()
+
+    def closed(one: socket.socket) -> bool:
+        one.setblocking(False)
+        try:
+            return one.recv(1) == b""
+        except BlockingIOError:
+            return False
+
+    attacker = threading.Thread(target=hold)
+    attacker.start()
+    time.sleep(5)
+    load(address, seconds, warm=True)
+    attacker.join()
+    print(f"  beside {HALF_OPEN} half-open connections, {opened[0]} opened in all")
+
+
+def load(address: str, seconds: float, *, warm: bool = False) -> None:
+    """Readers that ask for random tiles, or for a few that were read before, at the same time."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with browser.open(address) as opened:
+        address = opened.url.rstrip("/")
+    columns, rows = (4, 4) if warm else (20, 16)
     times: list[float] = []
     errors: list[str] = []
     end = time.monotonic() + seconds
@@ -151,12 +193,11 @@ def load(address: str, cookie: str, seconds: float) -> None:
     def read(seed: int) -> None:
         draw = random.Random(seed)
         while time.monotonic() < end:
-            slide, x, y = draw.randrange(10), draw.randrange(20), draw.randrange(16)
+            slide, x, y = draw.randrange(10), draw.randrange(columns), draw.randrange(rows)
             url = f"{address}/api/slides/{slide}/parts/14/{x}_{y}.jpeg"
             start = time.monotonic()
             try:
-                asked = urllib.request.Request(url, headers={"Cookie": cookie})
-                with urllib.request.urlopen(asked, timeout=30) as answer:
+                with browser.open(url, timeout=30) as answer:
                     whole = answer.read().startswith(b"\xff\xd8")
                 if not whole:
                     errors.append(f"{url}: no JPEG")
@@ -164,6 +205,11 @@ def load(address: str, cookie: str, seconds: float) -> None:
                 errors.append(f"{url}: {error}")
             times.append(1000 * (time.monotonic() - start))
 
+    if warm:
+        for slide, x, y in itertools.product(range(10), range(columns), range(rows)):
+            with browser.open(f"{address}/api/slides/{slide}/parts/14/{x}_{y}.jpeg") as answer:
+                answer.read()
+        end = time.monotonic() + seconds
     readers = [threading.Thread(target=read, args=(seed,)) for seed in range(READERS)]
     for reader in readers:
         reader.start()
@@ -176,17 +222,23 @@ def load(address: str, cookie: str, seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def serving(audit: Path, slides: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(audit: Path, folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """``foci view`` in a process of its own."""
+    slides = folder / "slides"
     command = [sys.executable, "-m", "foci", "view", str(audit), "--slides", str(slides)]
-    process = subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, text=True)
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--no-browser"], stdout=subprocess.PIPE, stderr=log, text=True
+        )
     try:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
         address = next(found[1] for line in lines if (found := re.match(r"viewer: (\S+)", line)))
         while True:
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(address)
+                socket.create_connection(
+                    (urlsplit(address).hostname, urlsplit(address).port)
+                ).close()
                 break
             time.sleep(0.1)
         yield address, process

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver
@@ -21,7 +23,8 @@ def preload() -> None:
     """
     if sys.platform == "linux":
         multiprocessing.set_forkserver_preload(_LOADED)
-        forkserver.ensure_running()
+        with _ignored_by_children(signal.SIGINT):  # Ctrl-C reaches them, too, while they load
+            forkserver.ensure_running()
 
 
 def warm_context() -> ForkServerContext | SpawnContext:
@@ -30,6 +33,19 @@ def warm_context() -> ForkServerContext | SpawnContext:
         return multiprocessing.get_context("forkserver")
     else:  # noqa: RET505  # mypy skips the branch of another platform only if it is one
         return multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def _ignored_by_children(number: signal.Signals) -> Iterator[None]:
+    """Processes that are started inside the block ignore a signal for all of their life."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
+        yield
+        return
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 @contextmanager

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -15,6 +18,48 @@ def counted(n: int, what: str) -> str:
     ('1 slide', '3 slides')
     """
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_cell(value: Any) -> Any:
+    """A value for a CSV file that people open in a spreadsheet, which takes ``=1+1`` for a formula.
+
+    Text that begins like a formula and is no number gets an apostrophe in front, and so does text
+    that begins with one: :func:`from_csv_cell` gives back what it was.
+
+    >>> [csv_cell(value) for value in ("=1+1", "@a", "-0.5", "'quoted", "a=b", -0.5, None)]
+    ["'=1+1", "'@a", '-0.5', "''quoted", 'a=b', -0.5, None]
+    """
+    begins = isinstance(value, str) and value.startswith(("'", *_FORMULA))
+    return f"'{value}" if begins and not _NUMBER.fullmatch(value) else value
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    r"""Rows as a CSV file that people may open in a spreadsheet, see :func:`csv_cell`.
+
+    >>> csv_text([["slide", "msk"], ["=a,b", None], ["c\rd", 2.0]])
+    'slide,msk\n"\'=a,b",\n"c\rd",2.0\n'
+    """
+    lines, line = [], io.StringIO(newline="")
+    writer = csv.writer(line, lineterminator="\r\n")  # so that both are quoted inside a cell
+    for row in rows:
+        writer.writerow(map(csv_cell, row))
+        lines.append(line.getvalue()[:-2])
+        line.seek(0)
+        line.truncate()
+    return "".join(f"{one}\n" for one in lines)
+
+
+def from_csv_cell(text: str) -> str:
+    """The text of a cell that :func:`csv_cell` has written; any other text is as it is.
+
+    >>> [from_csv_cell(text) for text in ("'=1+1", "''quoted", "'tis", "a")]
+    ['=1+1', "'quoted", "'tis", 'a']
+    """
+    return text[1:] if text.startswith("'") and text[1:].startswith(("'", *_FORMULA)) else text
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -11,6 +11,7 @@ from foci.audits.folder import TABLE_FILES
 from foci.audits.measure import measure_slides
 from foci.audits.numbers import GREEDY, agreement, summarise
 from foci.audits.tables import as_csv, write_tables
+from foci.words import from_csv_cell
 from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
 from tests.makers.folders import SKIPPED
 
@@ -123,9 +124,10 @@ def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_hostile_names_survive(tmp_path: Path) -> None:
-    names = ["a,b", 'c"d', "e\nf", "ü"]
+    names = ["a,b", 'c"d', "e\nf", "ü", "=1+1", "+a", "-a", "@a", "\ta", "\ra", "'a"]
     text = as_csv([{"slide": name, "x": 0.1 + 0.2} for name in names])
     (tmp_path / "x.csv").write_text(text, newline="")
     rows = list(csv.DictReader((tmp_path / "x.csv").open(newline="")))
-    assert [row["slide"] for row in rows] == names
+    assert [from_csv_cell(row["slide"]) for row in rows] == names
+    assert not any(row["slide"].startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows)
     assert float(rows[0]["x"]) == 0.1 + 0.2

@@ -20,6 +20,7 @@ from foci.audits.jobs import RankingJob
 from foci.audits.parts import Assembly, PartialResults, RevealedSlide
 from foci.audits.reveal import SlideReveal
 from foci.errors import CohortError, FociError
+from tests.bit_flips import flipped
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read
 
@@ -33,12 +34,13 @@ def revealed(files: Path, *names: str) -> list[RevealedSlide]:
 
 def test_written_and_read_again(files: Path) -> None:
     parts, found = PartialResults(files / "out"), revealed(files, "s09", "s10")
-    assert parts.slides(0) is None
+    assert parts.kept(0, ["s09", "bad", "s10"]) is None
     assert not parts.complete(0)
     facts = [found[0].slide, AuditedSlide("bad", "p", skipped="is cut"), found[1].slide]
     parts.write(0, facts, found)
-    assert parts.slides(0) == tuple(facts)
-    assert parts.slides(1) is None
+    assert parts.slides(0) == parts.kept(0, ["s09", "bad", "s10"]) == tuple(facts)
+    assert parts.kept(0, ["s09", "s10"]) is None
+    assert parts.kept(1, []) is None
     assert (parts.complete(0), parts.complete(1)) == (True, False)
     curves = from_arrow(parts.read(CURVES, 0))
     assert [(c.ranking, c.slide_id, c.seed, c.direction) for c in curves] == [
@@ -55,7 +57,7 @@ def test_written_and_read_again(files: Path) -> None:
         assert one.ranked.coords is not None
         np.testing.assert_array_equal(got.coords, one.ranked.coords)
     assert sorted(p.relative_to(parts.folder).as_posix() for p in parts.folder.rglob("*.*")) == [
-        "curves/00000.parquet", "rankings/00000.parquet", "slides/00000.parquet",
+        "curves/00000.part", "rankings/00000.part", "slides/00000.part",
     ]  # fmt: skip
 
 
@@ -97,21 +99,23 @@ def test_nobody_is_lost(audited: StoredAudit, files: Path) -> None:
     made = [files / name for name in ("slides.parquet", "curves.parquet", "rankings.parquet")]
     for path in made:
         path.unlink()
-    with pytest.raises(FociError, match=r"parts: does not hold slide s12; give .* --force"):
+    with pytest.raises(FociError, match=r"parts: does not hold slide s12; give the same .* again$"):
         assembled(files, 2, [*names, "s12"])
     with pytest.raises(FociError, match="parts: holds other slides than the cohort"):
         assembled(files, 2, names[:2])
     parts.path(RANKINGS, 1).rename(files / "kept")
-    with pytest.raises(FociError, match=r"rankings.00001\.parquet: is missing"):
-        assembled(files, 2, names)
     (files / "kept").rename(parts.path(RANKINGS, 1))
-    for table, says in ((CURVES, "block 1 of curves"), (SLIDES, "block 1 of slides")):
-        parts.path(table, 1).unlink()
-        with pytest.raises(FociError, match=f"parts: has lost {says}; give the same foci audit"):
+    again = "; give the same foci audit command again$"
+    for table in (SLIDES, RANKINGS, CURVES):
+        path = parts.path(table, 1)
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(FociError, match=rf"{path.parent.name}.00001\.part: is missing{again}"):
             assembled(files, 2, names)
-    parts.path(SLIDES, 1).write_bytes(b"garbage")
-    with pytest.raises(FociError, match=r"slides.00001\.parquet: cannot be read \("):
-        assembled(files, 2, names)
+        path.write_bytes(flipped(content, 8 * len(content) // 2))
+        with pytest.raises(FociError, match=rf"read \(it is not as it was written\){again}"):
+            assembled(files, 2, names)
+        path.write_bytes(content)
     assert not any(path.exists() for path in made)
 
 

@@ -127,12 +127,12 @@ def test_only_what_is_missing_is_computed(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with dies_before("curves/00001.parquet"), pytest.raises(Killed):
+    with dies_before("curves/00001.part"), pytest.raises(Killed):
         audit(files)
     done = sorted(p.parent.name + "/" + p.name for p in (files / "out" / "parts").rglob("*.*"))
     assert done == [
-        "curves/00000.parquet", "rankings/00000.parquet", "rankings/00001.parquet",
-        "slides/00000.parquet", "slides/00001.parquet",
+        "curves/00000.part", "rankings/00000.part", "rankings/00001.part",
+        "slides/00000.part", "slides/00001.part",
     ]  # fmt: skip
     ranked: list[tuple[str, str]] = []
     rank = RankingJob.rank
@@ -180,7 +180,7 @@ def test_other_software_does_not_go_on(files: Path, monkeypatch: pytest.MonkeyPa
 
 def test_features_that_changed_meanwhile_are_noticed(files: Path) -> None:
     quick = {"rankings": ("native", "random")}
-    with dies_before("curves/00000.parquet"), pytest.raises(Killed):
+    with dies_before("curves/00000.part"), pytest.raises(Killed):
         audit(files, changes=quick)
     path = files / "features" / "s09.h5"
     stamp = path.stat()

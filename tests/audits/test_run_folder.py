@@ -113,7 +113,7 @@ def test_what_is_no_audit_is_left_alone(tmp_path: Path, force: bool) -> None:
 )
 def test_force_follows_no_link(tmp_path: Path, place: str) -> None:
     mine = tmp_path / "mine"
-    fill(mine, ("rankings.csv", "selector.json", "seed-0/selector.json", "curves/00000.parquet"))
+    fill(mine, ("rankings.csv", "selector.json", "seed-0/selector.json", "curves/00000.part"))
     before = sorted(mine.rglob("*"))
     out = manifest(tmp_path / "out")
     (out / place).parent.mkdir(exist_ok=True)
@@ -161,7 +161,7 @@ OWN = (
     "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
     "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "report-k-5.html",
     "report-label.html", "report-prediction.html", "report-relative.html", "tables/rankings.csv",
-    "parts/curves/00000.parquet", "parts/curves/123456.parquet",
+    "parts/curves/00000.part", "parts/curves/123456.part",
     *(f"selectors/seed-12/{name}" for name in FILES),
     "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
     ".writing-abc", "tables/.writing-def",
@@ -169,7 +169,7 @@ OWN = (
 FOREIGN = (
     "manifest.json", "notes.txt", "report.html.bak", "report-mine.html", "report-kappa.html",
     "my-report-k-5.html", "tables/mine.csv", "tables/figure.png",
-    "parts/curves/1.parquet", "parts/curves/00000.parquet.txt", "parts/mine.parquet",
+    "parts/curves/1.part", "parts/curves/00000.part.txt", "parts/mine.part",
     "selectors/seed-0/notes.txt", "selectors/seed-old/selector.json",
     "selectors/mine/selector.safetensors", "thumbnails/mine.png",
 )  # fmt: skip
@@ -244,7 +244,7 @@ def test_a_folder_that_the_run_made_goes_and_one_that_was_there_stays(tmp_path: 
 
 def test_results_stay_with_their_manifest(tmp_path: Path) -> None:
     for name, kept in {
-        "block": "parts/curves/00000.parquet",
+        "block": "parts/curves/00000.part",
         "fit": f"{seed_folder(Path(), 0)}/{METADATA}",
     }.items():
         out = tmp_path / name

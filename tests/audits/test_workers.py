@@ -6,12 +6,14 @@ import sys
 from collections import deque
 from multiprocessing import Pipe
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from foci.audits import reveal
 from foci.audits.reveal import available_cores, default_workers, threads_of
+from foci.errors import FociError
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -65,7 +67,7 @@ def test_one_block_more_than_each_computes_while_there_are_plenty(
         return True
 
     left = deque(range(n_blocks))
-    seen = list(reveal._served([here for here, _ in pairs], left, turn))
+    seen = list(reveal._served(dict.fromkeys(here for here, _ in pairs), left, turn))
     assert sorted(seen) == sorted(handed) == list(range(n_blocks))
     assert waiting == ahead
     assert not left
@@ -85,3 +87,17 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     last = done.stderr.strip().splitlines()[-1]
     assert "a worker process: exited during start-up" in last
     assert "if __name__ == '__main__':" in last
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [(-9, "exited unexpectedly: was it killed"), (1, "exited during start-up; in a script, put")],
+)
+def test_a_process_that_is_killed_at_its_start_is_no_fault_of_a_script(
+    code: int, says: str
+) -> None:
+    here, there = Pipe()
+    there.close()
+    ended = SimpleNamespace(exitcode=code, join=lambda seconds: None)
+    with pytest.raises(FociError, match=f"a worker process: {says}"):
+        list(reveal._served({here: ended}, deque([0]), lambda: False))

@@ -1,6 +1,7 @@
 """From a table and a folder to a cohort."""
 
 import os
+import re
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -471,3 +472,19 @@ def test_what_is_read_differs_with_slides_classes_and_settings(tmp_path: Path) -
     found = [str(what_is_read(each)) for each in (cohort, *others)]
     assert len(set(found)) == len(found) == 7
     assert str(what_is_read(files(tmp_path))) == found[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (("1", "1.0"), "writes one label in two ways: '1' and '1.0'; write one of them"),
+        (("0", "00"), "writes one label in two ways: '0' and '00'"),
+        (("a", "NaN"), "has the label 'NaN', which is no class; leave the cell empty, or leave"),
+        (("a", "nan"), "has the label 'nan', which is no class"),
+    ],
+)
+def test_labels_that_are_no_classes(tmp_path: Path, labels: tuple[str, str], says: str) -> None:
+    rows = [f"0{i},c{i},{label},train" for i, label in enumerate(labels, start=1)]
+    with refused(re.escape(says)):
+        read(tmp_path, *rows)
+    assert read(tmp_path, *rows, exclude_class=labels[1:]).classes == labels[:1]

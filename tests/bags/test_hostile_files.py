@@ -333,6 +333,14 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, layout: str) -> None:
         BagStore(layout=layout).bag(Slide("s", "s", feature_path=path))
 
 
+def test_numbers_that_share_a_hash(tmp_path: Path) -> None:
+    keys = ((i * (2**61 - 1)).to_bytes(10, "little") for i in range(1, 20_001))
+    items = b"".join(b"\x8a\x0a" + key + b"K\x01" for key in keys)
+    with zipfile.ZipFile(tmp_path / "s.pt", "w") as file:
+        file.writestr("archive/data.pkl", b"\x80\x02}(" + items + b"u.")
+    assert "a pickle of too many or too deeply nested parts" in refused(tmp_path / "s.pt")
+
+
 def test_devices_and_folders(tmp_path: Path) -> None:
     (tmp_path / "zero.npy").symlink_to("/dev/zero")
     assert "is a device, not a file" in refused(tmp_path / "zero.npy")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from foci.bags.tables import read_first_sheet, read_table, write_csv
 from foci.errors import CohortError
+from foci.words import csv_cell, from_csv_cell
 from tests.makers.workbooks import text_row, workbook
 
 
@@ -270,3 +271,26 @@ def test_a_workbook_without_sheets_is_refused(tmp_path: Path) -> None:
     bad = workbook(tmp_path / "b.xlsx", text_row(1, "a"), target="worksheets/none.xml")
     with refused("is not a readable"):
         read_first_sheet(bad)
+
+
+@pytest.mark.parametrize(("ending", "sign"), [(".csv", ","), (".tsv", "\t")])
+def test_a_table_of_a_million_is_refused_at_once(tmp_path: Path, ending: str, sign: str) -> None:
+    wide = sign.join(f"c{i}" for i in range(1_000_000))  # to count each of them took minutes
+    with pytest.raises(CohortError, match=r"has 1000000 columns; leave at most 16384"):
+        read_table(write(tmp_path, f"wide{ending}", f"{wide}\n{wide}\n"))
+    long = write(tmp_path, f"long{ending}", "slide_id\n" + "s\n" * 200_001)
+    with pytest.raises(CohortError, match="has 200001 rows, more than the 200000 slides"):
+        read_table(long)
+    assert len(read_table(long, None).rows) == 200_001
+
+
+def test_formulas_are_written_as_text_and_read_as_they_were(tmp_path: Path) -> None:
+    names = ["=1+1", "+a", "-a", "@SUM(A1)", "'quoted", "'=x", "-0.5", "+1e3", "plain", "a=b"]
+    write_csv(tmp_path / "a.csv", ["name"], [{"name": name} for name in names])
+    assert (tmp_path / "a.csv").read_text().splitlines()[1:] == [
+        "'=1+1", "'+a", "'-a", "'@SUM(A1)", "''quoted", "''=x", "-0.5", "+1e3", "plain", "a=b",
+    ]  # fmt: skip
+    assert [row["name"] for row in read_table(tmp_path / "a.csv").rows] == names
+    assert [from_csv_cell(csv_cell(text)) for text in ("\t=x", "\rx", *names)] == [
+        "\t=x", "\rx", *names,
+    ]  # fmt: skip

@@ -4,8 +4,12 @@ import ast
 import errno
 import io
 import logging
+import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -15,6 +19,7 @@ import pytest
 import typer
 
 import foci.cli.commands
+from foci import backbones
 from foci.bags import cache
 from foci.cli import terminal
 from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting
@@ -22,6 +27,8 @@ from foci.errors import LONGEST, FociError, printable
 from foci.progress import showing
 from tests.cli.invoke import RUNS, Foci, short_run
 from tests.makers import features as write
+from tests.makers.audits import model
+from tests.makers.cohorts import make_files
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
 
@@ -254,3 +261,46 @@ def test_an_interrupt_is_no_error(foci: Foci, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("foci.cli.app", raising(KeyboardInterrupt()))
     done = foci("doctor")
     assert (done.code, done.err) == (130, "foci: stopped\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [1.0, 3.0])
+def test_a_signal_is_answered_by_one_line_with_two_workers(
+    tmp_path: Path, number: signal.Signals, seconds: float
+) -> None:
+    """While torch is loaded, here and in the process that workers are forked from, and later."""
+    files = make_files(tmp_path)
+    backbones.save(model(), files / "model", classes=["a", "b"])
+    command = [sys.executable, "-m", "foci", "audit", "--model", "model", "--features", "features"]
+    command += ["--labels", "labels.csv", "--out", "out", "--workers", "2"]
+    command += ["--set", "random_orders=10000"]
+    with subprocess.Popen(
+        command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        time.sleep(seconds)
+        os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said.splitlines()[-1].startswith("foci: stopped")
+    assert len(said.splitlines()) == 1
+    end = time.monotonic() + 15
+    while left := _alive(process.pid):
+        assert time.monotonic() < end, left
+        time.sleep(0.2)
+
+
+def _alive(group: int) -> list[str]:
+    """Processes of a group that have not ended."""
+    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
+    return [row[2] for row in rows if int(row[0]) == group and not row[1].startswith("Z")]
+
+
+def test_a_path_that_is_no_utf8_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "foci", "report", os.fsencode(tmp_path) + b"/\xff"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.endswith("is not UTF-8 text; rename the file or folder\n")
+    assert done.stderr.count("\n") == 1

@@ -117,3 +117,11 @@ def test_an_unknown_format_or_count_is_refused(audit: StoredAudit, tmp_path: Pat
         export(audit, tmp_path, ["jpg"], [PLAIN])
     with pytest.raises(FociError, match=r"--k some: is not a number of tiles"):
         export(audit, tmp_path, ["csv"], [PLAIN], k="some")
+
+
+def test_what_a_killed_export_left_is_removed(audit: StoredAudit, tmp_path: Path) -> None:
+    (tmp_path / ".writing-abc12345").write_bytes(b"half")
+    (tmp_path / ".writing-of-mine.txt").write_bytes(b"mine")
+    export(audit, tmp_path, ["csv"], audit.curves.slide_ids[:1], k="3")
+    left = [path.name for path in tmp_path.iterdir() if path.suffix != ".csv"]
+    assert left == [".writing-of-mine.txt"]

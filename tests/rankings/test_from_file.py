@@ -70,9 +70,9 @@ def test_a_file_is_read_once_until_it_changes(
     calls: list[Path] = []
     inner = from_file.read_table
 
-    def counting(path: Path) -> object:
+    def counting(path: Path, most_rows: int | None) -> object:
         calls.append(path)
-        return inner(path)
+        return inner(path, most_rows)
 
     monkeypatch.setattr(from_file, "read_table", counting)
     path = write(tmp_path, "s1,0,1", "s1,1,2", "s1,2,3")

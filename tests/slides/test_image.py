@@ -1,11 +1,13 @@
 """Opening slides: resolution, bounds, levels, and files that are no slides."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foci.errors import SlideError
+from foci.slides.find import find_images
 from foci.slides.image import Box, SlideImage
 from tests.makers.slides import squares, write_bounded, write_slide
 
@@ -87,6 +89,16 @@ def test_what_is_no_slide_is_refused_in_one_line(tmp_path: Path) -> None:
         SlideImage(tmp_path / "empty.svs")
     with pytest.raises(SlideError, match="no such file"):
         SlideImage(tmp_path / "none.svs")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.svs")
+    (tmp_path / "zero.svs").symlink_to("/dev/zero")
+    for path in (tmp_path / "pipe.svs", tmp_path / "zero.svs"):
+        with pytest.raises(SlideError, match=r"opened \(it is no file but a pipe or a device\)"):
+            SlideImage(path)
+        assert find_images(path) == {path.stem: [path]}
 
 
 def test_after_an_error_every_read_is_refused(tmp_path: Path) -> None:

@@ -61,16 +61,21 @@ def marks(tmp_path: Path) -> MarkBook:
 Visit = Callable[..., TestClient]
 
 
+def entered(client: TestClient, token: str | None) -> TestClient:
+    """A client that has shown a token; its further requests are for the session's own path."""
+    if token is not None:
+        answer = client.get("/", params={"token": token})
+        client.base_url = client.base_url.join(answer.headers.get("location", "/"))
+    return client
+
+
 @pytest.fixture
 def visit(catalogue: Catalogue, marks: MarkBook) -> Visit:
     """A browser that may have the token, as its first request."""
 
     def go(token: str | None = TOKEN, address: str = ADDRESS, **settings: bool) -> TestClient:
         app = viewer_app(catalogue, marks, TOKEN, **settings)
-        client = TestClient(app, base_url=address, follow_redirects=False)
-        if token is not None:
-            client.get("/", params={"token": token})
-        return client
+        return entered(TestClient(app, base_url=address, follow_redirects=False), token)
 
     return go
 

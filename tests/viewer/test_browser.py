@@ -371,7 +371,7 @@ def test_unknown_slides_and_lost_tokens_say_so(
     assert "it carries the token" in tab.content()
     tab.context.close()
     other = reader.open("cohort")
-    other.goto(f"{address}/#screen=slide&slide=nobody")
+    other.goto(f"{other.url.partition('#')[0]}#screen=slide&slide=nobody")
     expect(other.locator(".trouble")).to_have_text("This audit has no slide nobody.")
 
 

@@ -1,5 +1,7 @@
 """Ways into the viewer, each tried: none may succeed."""
 
+import re
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from foci.audits import StoredAudit
 from foci.slides.image import file_name
 from foci.viewer import security
 from foci.viewer.marks import MarkBook
-from foci.viewer.security import cookie_name, new_token
+from foci.viewer.security import new_token
 from tests.viewer.conftest import ADDRESS, TOKEN, Visit
 
 EVERY_PATH = (
@@ -21,6 +23,10 @@ MARK = {
     "reader": "R", "slide": 5, "tile": 0, "ranking": "native", "rank": 1, "opinion": "unsure",
     "blinded": True,
 }  # fmt: skip
+
+
+def cookies(client: TestClient) -> str:
+    return "; ".join(f"{one.name}={one.value}" for one in client.cookies.jar)
 
 
 @pytest.mark.parametrize("path", EVERY_PATH)
@@ -40,9 +46,10 @@ def test_wrong_token(visit: Visit, wrong: str) -> None:
     client = visit(token=wrong)
     assert not client.cookies
     assert client.get("/api/cohort").status_code == 403
-    name = cookie_name(TOKEN)
-    stolen = client.get("/api/cohort", headers={"Cookie": f"{name}={wrong}".encode()})
-    assert stolen.status_code == 403
+    open_, name = visit(), "foci-8765"
+    for value in (wrong, TOKEN):  # the token opens a session, and is no key to one
+        stolen = open_.get("/api/cohort", headers={"Cookie": f"{name}={value}".encode()})
+        assert stolen.status_code == 403
 
 
 def test_a_token_in_the_address_opens_the_page_only(visit: Visit) -> None:
@@ -59,14 +66,21 @@ def test_tokens_are_compared_in_constant_time(
         security.secrets, "compare_digest", lambda a, b: compared.append((a, b)) or False
     )
     assert visit(token=None).get("/api/cohort").status_code == 403
-    assert compared == [(b"", TOKEN.encode())]
+    assert visit(token=None).get("/?token=x").status_code == 403
+    assert [a for a, _ in compared] == [b"", b"x"]
+    assert compared[1][1] == TOKEN.encode() != compared[0][1]
 
 
 def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(visit: Visit) -> None:
     answer = visit(token=None).get("/", params={"token": TOKEN})
-    assert answer.headers.get_list("set-cookie") == [
-        f"{cookie_name(TOKEN)}={TOKEN}; HttpOnly; SameSite=Strict; Path=/"
-    ]
+    assert answer.status_code == 303
+    (cookie,) = answer.headers.get_list("set-cookie")
+    found = re.fullmatch(
+        r"foci-8765=([\w-]{32}); HttpOnly; SameSite=Strict; Path=(/[\w-]{32}/)", cookie
+    )
+    assert found, cookie
+    assert found[2] == answer.headers["location"]
+    assert len({TOKEN, found[1], found[2].strip("/")}) == 3
     assert new_token() != new_token()
     assert len(new_token()) >= 32
 
@@ -80,6 +94,10 @@ def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(visit: Visit) ->
         "",
         "192.168.0.7:8765",
         "[::2]",
+        "[::1]evil.com",
+        "localhost:evil",
+        "localhost:80:80",
+        "evil.com@localhost",
     ],
 )
 def test_foreign_host_header(client: TestClient, host: str) -> None:
@@ -90,16 +108,14 @@ def test_foreign_host_header(client: TestClient, host: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost:8765", "LOCALHOST", "[::1]:8765", "127.0.0.1"])
 def test_own_host_header(client: TestClient, host: str) -> None:
-    name = cookie_name(TOKEN)
-    headers = {"Host": host, "Cookie": f"{name}={TOKEN}"}
+    headers = {"Host": host, "Cookie": cookies(client)}
     assert client.get("/api/cohort", headers=headers).status_code == 200
 
 
 def test_beyond_loopback_addresses_pass_but_foreign_names_do_not(visit: Visit) -> None:
     client = visit(any_address=True, address="http://192.168.0.7:8765")
     assert client.get("/api/cohort").status_code == 200
-    name = cookie_name(TOKEN)
-    evil = {"Host": "evil.example", "Cookie": f"{name}={TOKEN}"}
+    evil = {"Host": "evil.example", "Cookie": cookies(client)}
     assert client.get("/api/cohort", headers=evil).status_code == 400
 
 
@@ -115,7 +131,7 @@ def test_beyond_loopback_addresses_pass_but_foreign_names_do_not(visit: Visit) -
 )  # fmt: skip
 def test_traversal_and_listings(client: TestClient, path: str) -> None:
     answer = client.get(path)
-    assert answer.status_code == 404
+    assert answer.status_code in (403, 404)  # above the session's path, or not there
     assert b"root:" not in answer.content
     assert b"import" not in answer.content
 
@@ -189,6 +205,33 @@ def test_a_page_of_another_port_may_not_read(client: TestClient) -> None:
         assert answer.status_code == 403
 
 
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9999", "null", ""])
+def test_a_page_of_another_origin_may_not_read(client: TestClient, origin: str) -> None:
+    for path in EVERY_PATH:
+        assert client.get(path, headers={"Origin": origin}).status_code == 403
+        assert client.get(path, headers={"Origin": ADDRESS}).status_code == 200
+
+
+def test_another_port_is_sent_nothing(client: TestClient) -> None:
+    """A browser sends a cookie to every port of a host, but only below its path."""
+    jar = client.cookies.jar
+    for path in ("/", "/api/cohort", "/?token=", "/static/viewer.js"):
+        asked = urllib.request.Request(f"http://127.0.0.1:9999{path}")
+        jar.add_cookie_header(asked)
+        assert not asked.has_header("Cookie")
+    (cookie,) = jar
+    asked = urllib.request.Request(f"http://127.0.0.1:9999{cookie.path}api/cohort")
+    jar.add_cookie_header(asked)
+    assert asked.has_header("Cookie"), "the jar leaves cookies out because of their path only"
+
+
+def test_another_session_and_another_port_are_refused(client: TestClient, visit: Visit) -> None:
+    other = visit()
+    assert other.get("/api/cohort", headers={"Cookie": cookies(client)}).status_code == 403
+    renamed = cookies(other).replace("foci-8765", "foci-8766")
+    assert other.get("/api/cohort", headers={"Cookie": renamed}).status_code == 403
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])
 def test_other_methods(client: TestClient, method: str) -> None:
     answer = client.request(method, "/api/cohort", headers={"Origin": ADDRESS})
@@ -229,7 +272,7 @@ def test_no_page_may_be_framed_or_run_scripts_of_others(client: TestClient) -> N
 def test_the_page_holds_no_script_and_no_name(client: TestClient, audit: StoredAudit) -> None:
     page = client.get("/").text
     assert page.count("<script") == 1
-    assert '<script src="/static/viewer.js"></script>' in page
+    assert '<script src="static/viewer.js"></script>' in page
     for name in audit.curves.slide_ids:
         assert name not in page
 

@@ -1,18 +1,22 @@
 """The server itself: port, address, warning, and who it listens to."""
 
+import logging
 import re
 import socket
 import threading
 import time
 import urllib.error
 import urllib.request
+from http.cookiejar import CookieJar
+from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
 
 from foci.errors import FociError
+from foci.viewer import serve as module
 from foci.viewer.marks import MarkBook
-from foci.viewer.serve import PORT, listening, serve
+from foci.viewer.serve import PORT, Few, listening, serve
 from foci.viewer.slides import Catalogue
 
 
@@ -62,7 +66,8 @@ def test_the_printed_address_opens_the_viewer_on_loopback_only(
     try:
         found = re.fullmatch(r"viewer: (http://127\.0\.0\.1:(\d+)/)\?token=([\w-]{32})", lines[0])
         assert found, lines
-        with urllib.request.urlopen(lines[0].removeprefix("viewer: ")) as answer:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(lines[0].removeprefix("viewer: ")) as answer:
             assert answer.status == 200
             assert "server" not in answer.headers
         with pytest.raises(urllib.error.HTTPError, match="403"):
@@ -72,6 +77,91 @@ def test_the_printed_address_opens_the_viewer_on_loopback_only(
     finally:
         server.should_exit = True
         thread.join()
+
+
+def asked(address: str) -> socket.socket:
+    """A connection to a printed address on which nothing was sent."""
+    own = urlsplit(address)
+    return socket.create_connection((own.hostname, own.port), timeout=30)
+
+
+def test_half_open_connections_leave_room_for_readers(
+    catalogue: Catalogue,
+    marks: MarkBook,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Of 200 that never finish a header most are closed at once, all of them in time."""
+    monkeypatch.setattr(module, "HEADER_SECONDS", 1.0)
+    monkeypatch.setattr(module, "open_files", lambda: 96)
+    lines, server, thread = started(catalogue, marks, monkeypatch, "127.0.0.1")
+    address = lines[0].removeprefix("viewer: ")
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    try:
+        half = []
+        for number in range(200):
+            half.append(asked(address))
+            half[-1].send(b"GET / HTTP/1.1\r\nHost: 127" if number % 2 else b"")
+        with browser.open(address, timeout=5) as answer:
+            assert answer.status == 200
+        assert len(server.server_state.connections) <= 96 // 3 + 2
+        start = time.monotonic()
+        while len(server.server_state.connections) > 1 and time.monotonic() - start < 10:
+            half[-1].send(b"x")  # a letter now and then does not keep it open
+            time.sleep(0.2)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    finally:
+        for one in half:
+            one.close()
+        server.should_exit = True
+        thread.join()
+    assert time.monotonic() - start < 5
+    assert len(capfd.readouterr().err) < 2000
+
+
+def test_a_broken_off_mark_is_no_traceback(
+    catalogue: Catalogue,
+    marks: MarkBook,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    lines, server, thread = started(catalogue, marks, monkeypatch, "127.0.0.1")
+    address = lines[0].removeprefix("viewer: ")
+    jar = CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    try:
+        with browser.open(address) as answer:
+            path, own = urlsplit(answer.url).path, urlsplit(answer.url).netloc
+        (cookie,) = jar
+        header = (
+            f"POST {path}api/marks HTTP/1.1\r\nHost: {own}\r\nOrigin: http://{own}\r\n"
+            f"Cookie: {cookie.name}={cookie.value}\r\nContent-Length: 100\r\n\r\n{{"
+        )
+        with asked(address) as broken:
+            broken.send(header.encode())
+            time.sleep(0.2)
+        time.sleep(0.2)
+    finally:
+        server.should_exit = True
+        thread.join()
+    assert capfd.readouterr().err == ""
+    assert not marks.path.exists()
+
+
+def test_messages_of_a_flood_are_few(caplog: pytest.LogCaptureFixture) -> None:
+    times = iter([0.0, *[1.0] * 100, 61.5, 61.5, 61.5])
+    few = Few(3, lambda: next(times))
+    said = []
+    for number in range(101):
+        record = logging.LogRecord("asyncio", 30, "", 0, "line\n%d", (number,), None)
+        if few.filter(record):
+            said.append(record.getMessage())
+    left_out = "; further messages of this minute are left out"
+    assert said == [
+        r"foci view: line\n0", r"foci view: line\n1", rf"foci view: line\n2{left_out}",
+        r"foci view: line\n100",
+    ]  # fmt: skip
 
 
 def test_another_host_comes_with_a_warning(

@@ -66,17 +66,17 @@ M = TypeVar("M", bound=BaseModel)
 
 
 @contextlib.contextmanager
-def readable(path: Path) -> Iterator[None]:
+def readable(path: Path, fix: str = AGAIN) -> Iterator[None]:
     """Turn errors from a missing or damaged file into one line that names the file."""
     try:
         yield
     except FociError:
         raise
     except FileNotFoundError:
-        raise FociError(path, "is missing", AGAIN) from None
+        raise FociError(path, "is missing", fix) from None
     except (IndexError, KeyError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FociError(path, f"cannot be read ({why})", AGAIN) from None
+        raise FociError(path, f"cannot be read ({why})", fix) from None
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -173,8 +173,12 @@ def slides_to_arrow(slides: Sequence[AuditedSlide]) -> pa.Table:
 
 def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
     """Read ``slides.parquet``."""
-    rows = pq.read_table(path, schema=SLIDE_SCHEMA).to_pylist()
-    return tuple(AuditedSlide(**row) for row in rows)
+    return slides_from_arrow(pq.read_table(path, schema=SLIDE_SCHEMA))
+
+
+def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
+    """Rows of ``slides.parquet`` as slides."""
+    return tuple(AuditedSlide(**row) for row in table.to_pylist())
 
 
 # Curves

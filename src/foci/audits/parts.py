@@ -1,14 +1,15 @@
 """The folder of a run: locked and cleared, filled with partial results, merged at the end.
 
-A block of slides is written as a whole, or computed again by the run that resumes. Blocks are
-merged into the tables of the audit, one block in memory at a time. Files are removed by name,
-without following a link.
+A block of slides is written as a whole, or computed again by the run that resumes, as is a block
+that is no longer as it was written. Blocks are merged into the tables of the audit, one block in
+memory at a time. Files are removed by name, without following a link.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,24 +37,25 @@ from foci.audits.folder import (
     RankedTiles,
     curves_to_arrow,
     ranked_tiles,
-    read_slides,
     readable,
     scores_to_arrow,
+    slides_from_arrow,
     slides_to_arrow,
 )
 from foci.audits.manifest import State, state_of
 from foci.errors import CohortError, FociError
 from foci.files.atomic import sweep, whole_file
+from foci.files.hashes import read_sealed, write_sealed
 from foci.files.lock import LOCK, alone_in
 from foci.files.run_log import LOG
 from foci.reveal import Curve
 from foci.selectors import saved
 from foci.slides.find import INDEX, THUMBNAILS
 
-_AGAIN = "give the same foci audit command again, with --force"
+_AGAIN = "give the same foci audit command again"
 
 _SEED = f"{SELECTORS}/seed-[0-9]+"
-_OWN_PARTS = rf"{PARTS}/[^/]+/[0-9]{{5,}}\.parquet"
+_OWN_PARTS = rf"{PARTS}/[^/]+/[0-9]{{5,}}\.part"
 _OWN = "|".join(
     [
         _OWN_PARTS,
@@ -158,7 +160,7 @@ class RevealedSlide:
 
 
 class PartialResults:
-    """Blocks of slides, each as three tables that look like those of the audit.
+    """Blocks of slides, each as three tables that look like those of the audit, with checksums.
 
     The slides of a block are written first, so a resumed run skips the same slides as the run
     before it. The curves are written last: where they are, the block is complete.
@@ -169,19 +171,39 @@ class PartialResults:
 
     def path(self, table: str, block: int) -> Path:
         """File of a block: its part of ``slides.parquet``, ``rankings.parquet``, ..."""
-        return self.folder / Path(table).stem / f"{block:05d}.parquet"
+        return self.folder / Path(table).stem / f"{block:05d}.part"
 
     def complete(self, block: int) -> bool:
         """Whether every file of a block is written."""
         return self.path(CURVES, block).exists()
 
-    def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
-        """Slides of a block; None if the block has not been written."""
-        path = self.path(SLIDES, block)
-        if not path.exists():
-            return None
-        with readable(path):
-            return read_slides(path)
+    def slides(self, block: int) -> tuple[AuditedSlide, ...]:
+        """Slides of a block."""
+        table = self.read(SLIDES, block)
+        with readable(self.path(SLIDES, block), _AGAIN):
+            return slides_from_arrow(table)
+
+    def kept(self, block: int, names: Sequence[str]) -> tuple[AuditedSlide, ...] | None:
+        """The slides that an earlier run has written for a block; None if it has to start over."""
+        with contextlib.suppress(FociError):
+            slides = self.slides(block)
+            if [slide.slide_id for slide in slides] == list(names):
+                return slides
+        return None
+
+    def intact(self, block: int, slides: Sequence[AuditedSlide]) -> bool:
+        """Whether the results for these slides are there, as they were written."""
+        tables = [CURVES, *([RANKINGS] if any(s.skipped is None for s in slides) else [])]
+        try:
+            for table in tables:
+                read_sealed(self.path(table, block))
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def reopen(self, block: int) -> None:
+        """A block is to be computed again: it is complete no longer."""
+        self.path(CURVES, block).unlink(missing_ok=True)
 
     def write(
         self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
@@ -198,14 +220,15 @@ class PartialResults:
     def read(self, table: str, block: int) -> pa.Table:
         """Read one table of a block."""
         path = self.path(table, block)
-        with readable(path), pq.ParquetFile(path) as file:
+        with readable(path, _AGAIN), pq.ParquetFile(pa.BufferReader(read_sealed(path))) as file:
             return file.read(use_threads=False)  # a small file: threads take longer
 
     @staticmethod
     def _write(table: pa.Table, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as temporary:
-            pq.write_table(table, temporary, use_dictionary=REPEATED)
+        content = io.BytesIO()
+        pq.write_table(table, content, use_dictionary=REPEATED)
+        write_sealed(path, content.getvalue())
 
 
 class Assembly:
@@ -270,13 +293,10 @@ class Assembly:
 
     def _merge(self, number: int) -> None:
         slides = self.parts.slides(number)
-        if slides is None or not self.parts.complete(number):
-            name = "slides" if slides is None else "curves"
-            raise FociError(self.parts.folder, f"has lost block {number} of {name}", _AGAIN)
         # a block of which every slide was skipped would be an empty row group
         if any(slide.skipped is None for slide in slides):
-            ranked = self.parts.read(RANKINGS, number)
-            self._write(CURVES, self.parts.read(CURVES, number).cast(CURVE_SCHEMA), REPEATED)
+            ranked, curves = (self.parts.read(table, number) for table in (RANKINGS, CURVES))
+            self._write(CURVES, curves.cast(CURVE_SCHEMA), REPEATED)
             self._write(RANKINGS, ranked, repeated=True)
             for slide in ranked_tiles(ranked):
                 self.seen(slide)

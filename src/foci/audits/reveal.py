@@ -340,15 +340,17 @@ class BlockReveal:
     drift: DriftCheck | None = None
 
     def missing(self, slides: Sequence[Slide]) -> list[Block]:
-        """Blocks that are still to be computed."""
+        """Blocks that are still to be computed, or no longer as an earlier run wrote them."""
         size, blocks = self.reveal.settings.block, []
         for number in range(n_blocks(slides, size)):
-            if self.parts.complete(number):
-                continue
-            wanted, written = slides[number * size : (number + 1) * size], self.parts.slides(number)
+            wanted = slides[number * size : (number + 1) * size]
+            written = self.parts.kept(number, [slide.slide_id for slide in wanted])
             if written is not None:
+                if self.parts.intact(number, written):
+                    continue
                 kept = {slide.slide_id for slide in written if slide.skipped is None}
                 wanted = [slide for slide in wanted if slide.slide_id in kept]
+            self.parts.reopen(number)
             blocks.append(Block(number, tuple(wanted), written))
         return blocks
 
@@ -493,7 +495,9 @@ def in_processes(
             there.close()
             processes.append(process)
             ends.append(here)
-        yield from _served(ends, deque(range(len(blocks))), spare)
+        yield from _served(
+            dict(zip(ends, processes, strict=True)), deque(range(len(blocks))), spare
+        )
     finally:
         for started in processes:
             started.terminate()
@@ -501,7 +505,9 @@ def in_processes(
             started.join()
 
 
-def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool]) -> Iterator[Slide]:
+def _served(
+    ends: Mapping[Connection, BaseProcess], left: deque[int], spare: Callable[[], bool]
+) -> Iterator[Slide]:
     """Hand blocks to every process, until none is left and every one is idle.
 
     While blocks last, each process has the next one queued, so that none waits for this one.
@@ -516,7 +522,9 @@ def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool])
             try:
                 kind, content = end.recv()
             except (EOFError, ConnectionError):
-                raise _ended(starting=end not in heard) from None
+                ends[end].join(1)
+                killed = (ends[end].exitcode or 0) < 0
+                raise _ended(starting=end not in heard and not killed) from None
             heard.add(end)
             if kind == "slide":
                 yield content

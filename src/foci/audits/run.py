@@ -16,7 +16,7 @@ from pathlib import Path
 
 from foci.audits.alarms import find_alarms, not_compared
 from foci.audits.audit import StoredAudit
-from foci.audits.folder import SUMMARY, TABLES
+from foci.audits.folder import MANIFEST, SUMMARY, TABLES, read_object
 from foci.audits.jobs import ranking_jobs
 from foci.audits.manifest import (
     Manifest,
@@ -50,6 +50,7 @@ from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags.cohort import line_of
 from foci.errors import FociError
 from foci.files.atomic import write_whole
+from foci.files.hashes import was_changed
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.processes import frozen_gc, preload
@@ -153,6 +154,9 @@ def _finished(folder: Path) -> StoredAudit:
 def _manifest(folder: Path, state: State, prepared: Prepared) -> Manifest:
     """Write the manifest of a new run, or read that of the run that is resumed."""
     if state != "new":
+        if was_changed(read_object(folder / MANIFEST)):
+            fix = "give --force, or another --out"
+            raise FociError(folder / MANIFEST, "was changed since the audit wrote it", fix)
         _LOG.info("%s: resuming with what is there", folder)
         return read_manifest(folder)
     manifest = new_manifest(prepared)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from foci.audits.settings import View
 from foci.files.atomic import write_whole
 from foci.metrics import seed_spread
 from foci.metrics.inputs import defined_mean
+from foci.words import csv_text
 
 Row = dict[str, Any]
 
@@ -87,11 +86,7 @@ def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
     """
     lines = list(rows)
     columns = list(header or (lines[0] if lines else ()))
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
+    return csv_text([columns, *([line.get(name) for name in columns] for line in lines)])
 
 
 def interval_columns(name: str, interval: Interval | None) -> Row:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -312,7 +313,30 @@ def find_slides(
         slides=tuple(slide for slide in matched.slides if slide.slide_id in wanted),
         missing=tuple(slide for slide in matched.missing if slide.slide_id in wanted),
     )
+    check_class_names({slide.label for slide in kept if slide.label is not None}, labels)
     return SlideRows(kept, rows.notes + notes), matched
+
+
+def check_class_names(names: Collection[str], table: str | Path) -> None:
+    """Refuse labels that are no classes: NaN, and one number written in two ways.
+
+    >>> check_class_names({"1", "1.0"}, "labels.csv")
+    Traceback (most recent call last):
+    foci.errors.CohortError: labels.csv: writes one label in two ways: '1' and '1.0'; write one ...
+    """
+    numbers: dict[float, str] = {}
+    for name in sorted(names):
+        try:
+            number = float(name)
+        except ValueError:
+            continue
+        if math.isnan(number):
+            fix = "leave the cell empty, or leave these slides out with --exclude-class"
+            raise CohortError(table, f"has the label {name!r}, which is no class", fix)
+        if number in numbers:
+            what = f"writes one label in two ways: {numbers[number]!r} and {name!r}"
+            raise CohortError(table, what, "write one of them")
+        numbers[number] = name
 
 
 def choose_classes(

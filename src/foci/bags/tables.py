@@ -20,6 +20,10 @@ from python_calamine import CalamineError, CalamineWorkbook
 
 from foci.errors import CohortError
 from foci.files.atomic import write_whole
+from foci.words import csv_text, from_csv_cell
+
+MOST_SLIDES = 200_000
+"""Rows of a table of slides; more would be matched to files for minutes."""
 
 _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t"}
 
@@ -90,14 +94,15 @@ def _letters(column: str) -> str:
     return re.sub(r"[\W_]", "", column.lower())
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path, most_rows: int | None = MOST_SLIDES) -> Table:
     """Read ``.csv`` (comma, semicolon or TAB), ``.tsv`` and ``.txt`` (TAB), or ``.xlsx``.
 
     Cells are stripped of surrounding whitespace, and rows without any content are skipped.
 
     Raises:
         CohortError: If the file cannot be read, a row has more or fewer cells than the header, or
-            two columns have the same name; with the line.
+            two columns have the same name; with the line. Also if it has more rows or columns than
+            any table of slides.
     """
     path = Path(path)
     if not path.is_file():
@@ -106,9 +111,9 @@ def read_table(path: str | Path) -> Table:
     suffix = path.suffix.lower()
     try:
         if suffix == ".xlsx":
-            return _assemble(path, read_first_sheet(path), ragged_ends=True)
+            return _assemble(path, read_first_sheet(path), most_rows, ragged_ends=True)
         if suffix in _DELIMITERS:
-            return _assemble(path, _split(path, _decode(path), _DELIMITERS[suffix]))
+            return _assemble(path, _split(path, _decode(path), _DELIMITERS[suffix]), most_rows)
     except OSError as error:
         what = f"cannot be read ({error.strerror or error})"
         raise CohortError(path, what, "check the file's rights and the disk") from error
@@ -119,15 +124,12 @@ def read_table(path: str | Path) -> Table:
 def write_csv(
     path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]
 ) -> None:
-    """Write a CSV atomically; missing values and None become empty cells."""
+    """Write a CSV atomically; missing values and None become empty cells, see :func:`csv_text`."""
     path = Path(path)
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    text = csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.getvalue())
+        write_whole(path, text)
     except OSError as error:
         reason = error.strerror or str(error)
         fix = "check the folder's rights and the free space"
@@ -160,10 +162,17 @@ def _split(path: Path, text: str, delimiters: str) -> list[tuple[int, list[str]]
 
 
 def _assemble(
-    path: Path, lines: Iterable[tuple[int, list[str]]], *, ragged_ends: bool = False
+    path: Path,
+    lines: Sequence[tuple[int, list[str]]],
+    most_rows: int | None,
+    *,
+    ragged_ends: bool = False,
 ) -> Table:
     """The first line with content is the header; a sheet leaves out empty cells at a row's end."""
-    stripped = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
+    if most_rows is not None and len(lines) > most_rows + 1:
+        what = f"has {len(lines) - 1} rows, more than the {most_rows} slides that a cohort may have"
+        raise CohortError(path, what, "give a table of slides, one row each")
+    stripped = [(n, [from_csv_cell(cell).strip() for cell in cells]) for n, cells in lines]
     filled = [(number, cells) for number, cells in stripped if any(cells)]
     if len(filled) < 2:
         what = "has a header but no rows" if filled else "is empty"
@@ -171,10 +180,14 @@ def _assemble(
     (first, columns), *body = filled
     while not columns[-1]:
         columns.pop()
+    if len(columns) > _MOST_COLUMNS:
+        raise CohortError(path, f"has {len(columns)} columns", f"leave at most {_MOST_COLUMNS}")
+    seen: set[str] = set()
     for name in columns:
-        if columns.count(name) > 1:
+        if name in seen:
             what = f"two columns are called {name!r}"
             raise CohortError(f"{path}, line {first}", what, "rename or remove one")
+        seen.add(name)
     rows = []
     for number, cells in body:
         short, rest = len(columns) - len(cells), cells[len(columns) :]

@@ -28,8 +28,8 @@ from foci.cli.commands import (
     view,
 )
 from foci.cli.options import FociTyper
-from foci.cli.terminal import logged, messages, prepared
-from foci.errors import FociError
+from foci.cli.terminal import logged, messages, prepared, stop, terminated
+from foci.errors import FociError, printable
 
 app = FociTyper(
     encode.encode,
@@ -67,7 +67,9 @@ def version(
 def main() -> None:
     """Entry point; an error of ours or of the system is one line and exit code 2."""
     try:
-        with prepared(), logged(), messages():
+        with prepared(), logged(), messages(), terminated():
+            for word in sys.argv:
+                _check_text(word)
             app()
     except FociError as error:
         _end(error)
@@ -79,9 +81,16 @@ def main() -> None:
         if not (isinstance(error, MemoryError) or on_gpu or on_cpu):
             raise
         _end(FociError("memory", "is used up", "free some, or choose smaller --n-cap or --k-max"))
-    except KeyboardInterrupt:
-        sys.stderr.write("foci: stopped\n")
-        sys.exit(130)
+    except KeyboardInterrupt as error:
+        stop(error)
+
+
+def _check_text(word: str) -> None:
+    """Refuse a path that is no UTF-8: no page, log or record could name it."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise FociError(printable(word), "is not UTF-8 text", "rename the file or folder") from None
 
 
 def _end(error: FociError) -> NoReturn:

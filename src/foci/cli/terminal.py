@@ -7,11 +7,12 @@ import logging
 import os
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
@@ -142,13 +143,33 @@ def say(line: str) -> None:
 
 @contextlib.contextmanager
 def resumable(stopped: Callable[[], str] | None = None) -> Iterator[None]:
-    """Answer Ctrl-C with one line, of what is kept and how to resume, and exit code 130."""
+    """Answer Ctrl-C and SIGTERM with one line: what is kept, and how to resume."""
     try:
         yield
-    except KeyboardInterrupt:
-        line = "stopped; run the same command again to resume" if stopped is None else stopped()
-        typer.echo(f"foci: {line}", err=True)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as error:
+        stop(
+            error, "stopped; run the same command again to resume" if stopped is None else stopped()
+        )
+
+
+@contextlib.contextmanager
+def terminated() -> Iterator[None]:
+    """Inside the block SIGTERM stops a command as Ctrl-C does, with a line and tidied up."""
+
+    def as_interrupt(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt(number)
+
+    before = signal.signal(signal.SIGTERM, as_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def stop(error: KeyboardInterrupt, line: str = "stopped") -> NoReturn:
+    """End with one line, and with exit code 130 after Ctrl-C, 143 after SIGTERM, as of a shell."""
+    typer.echo(f"foci: {line}", err=True)
+    sys.exit(128 + int(error.args[0] if error.args else signal.SIGINT))
 
 
 def end_if_many_skipped(cohort: Cohort) -> None:

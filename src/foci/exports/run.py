@@ -19,7 +19,7 @@ from foci.exports.tables import (
     to_text,
     write_tiles,
 )
-from foci.files.atomic import whole_file, write_whole
+from foci.files.atomic import sweep, whole_file, write_whole
 from foci.slides.image import file_name
 
 _LOG = logging.getLogger(__name__)
@@ -67,6 +67,7 @@ def export(
     columns = columns_to_export(audit.measured(), rankings)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    sweep(folder)
     files: list[Path] = []
     skipped: dict[str, str] = {}
     for ranked in ranked_slides(audit, slide_ids, columns, k, marks):

@@ -63,6 +63,16 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a pipe or a device: opening one may wait forever, and reading one may never end.
+
+    Raises:
+        ValueError: If it is one.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError("it is no file but a pipe or a device")
+
+
 def read_text(path: Path) -> str:
     """A text file in UTF-8, unless it is far larger than settings and records ever are.
 
@@ -70,8 +80,7 @@ def read_text(path: Path) -> str:
         ValueError: If it is no UTF-8 text, or too large.
         OSError: If the file cannot be opened.
     """
-    if not path.is_file() and path.exists() and not path.is_dir():
-        raise ValueError("it is no file but a pipe or a device")
+    check_regular(path)
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"it is larger than {_MOST_BYTES // 1024**2} MB")
     return path.read_text(encoding="utf-8")

@@ -66,7 +66,7 @@ def _read(path: Path, column: str, changed: int) -> ScoreFile:
     if path.suffix.lower() == ".parquet":
         by, slides, numbers = _from_parquet(path, column)
     else:
-        table = read_table(path)
+        table = read_table(path, None)
         by = _file_places(table, column)
         slides = [row["slide_id"] for row in table.rows]
         numbers = [_numbers(table, name) for name in (*by, column)]

@@ -58,7 +58,7 @@ class Search:
 def find_images(folder: str | Path) -> dict[str, list[Path]]:
     """Images in a folder and below it, by file name without ending; a single file is its own."""
     folder = Path(folder)
-    if folder.is_file():
+    if folder.exists() and not folder.is_dir():
         return {folder.stem: [folder]}
     if not folder.is_dir():
         raise SlideError(folder, "does not exist", "give the folder of the whole-slide images")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.errors import FociError, SlideError
+from foci.files.bounds import check_regular
 
 if TYPE_CHECKING:
     from openslide import OpenSlide, OpenSlideCache
@@ -194,8 +195,11 @@ def _open(path: Path) -> OpenSlide:
         fix = "pip install 'foci-mil[slides]'"
         raise FociError("openslide", f"cannot be loaded ({error})", fix) from error
     try:
+        check_regular(path)
         with path.open("rb") as file:
             empty = not file.read(1)
+    except ValueError as error:
+        raise SlideError(path, f"cannot be opened ({error})", "leave it out") from None
     except OSError as error:
         what = os.strerror(error.errno or 0).lower()
         raise SlideError(path, f"cannot be opened ({what})", "check path and permissions") from None

@@ -16,7 +16,7 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -38,6 +38,8 @@ from foci.backbones.training.run import train_into, trainable, with_train_and_va
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import ChangedError, FociError
 from foci.files.atomic import write_whole
+from foci.files.bounds import read_json
+from foci.files.hashes import was_changed, with_own_hash
 from foci.progress import showing
 from foci.reveal import Revealer
 from foci.selectors import Target
@@ -160,7 +162,7 @@ def _fit(study: Study, cell: Cell, sources: Sources, out: Path) -> None:
     )
     if isinstance(settings.plan.budget, Adaptive):
         short = validation_aukc(fitted, cohort.split("val"), settings.fitted_for, SHORT)
-        write_whole(out / VALIDATION, json.dumps({f"aukc_{SHORT}": short}))
+        write_with_hash(out / VALIDATION, {f"aukc_{SHORT}": short})
 
 
 def validation_aukc(fitted: FittedSelector, val: Cohort, target: Target, k_max: int) -> float:
@@ -182,6 +184,20 @@ def _audit(study: Study, cell: Cell, sources: Sources, selector: Path | None, ou
     run(named, audit_settings(study, cell), out, RunOptions(selectors=given))
 
 
+def write_with_hash(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a small JSON file with the hash of its entries."""
+    write_whole(path, json.dumps(with_own_hash(content), indent=1) + "\n")
+
+
+def read_unchanged(path: Path) -> dict[str, Any]:
+    """The entries of a small JSON file; refused if they no longer have their hash."""
+    content: dict[str, Any] = read_json(path)
+    if was_changed(content):
+        fix = "copy the folder again, or delete it and run the study again"
+        raise FociError(path, "was changed since it was written", fix)
+    return content
+
+
 class _Result(BaseModel):
     """Content of the ``result.json`` of a cell."""
 
@@ -190,11 +206,11 @@ class _Result(BaseModel):
     @classmethod
     def read(cls, folder: Path) -> Self:
         """The result of a finished cell."""
-        return cls.model_validate_json((folder / RESULT).read_bytes())
+        return cls.model_validate(read_unchanged(folder / RESULT))
 
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / RESULT, self.model_dump_json(indent=1) + "\n")
+        write_with_hash(folder / RESULT, json.loads(self.model_dump_json()))
 
 
 # Joint control: what training the classifier together with the selector costs the classifier

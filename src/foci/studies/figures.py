@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -30,6 +28,7 @@ from foci.studies.read import (
 )
 from foci.studies.study import Overlays
 from foci.studies.table import WITH, primary, shown
+from foci.words import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,11 +84,7 @@ class StudyFigure:
 
     def to_csv(self) -> str:
         """The data behind the figure."""
-        file = io.StringIO(newline="")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
-        return file.getvalue()
+        return csv_text([self.columns, *self.rows])
 
 
 def write(folder: StudyFolder, numbers: StudyNumbers) -> tuple[StudyFigure, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -16,9 +17,11 @@ from foci.backbones.training.presets import checked_widths
 from foci.errors import FociError
 from foci.files.atomic import write_whole
 from foci.files.bounds import read_json
-from foci.files.hashes import digest, file_digest
+from foci.files.hashes import digest, file_digest, was_changed, with_own_hash
 from foci.selectors import recipe, vary
 from foci.studies.study import Study, Sweep, data_digest, folds, read_cohort, read_study
+
+_LOG = logging.getLogger(__name__)
 
 Kind = Literal["train", "fit", "audit", "joint", "cost"]
 KINDS: tuple[Kind, ...] = ("train", "fit", "audit", "joint", "cost")
@@ -335,7 +338,9 @@ class StudyFolder:
         Reading results needs no features: this works where they are out of reach.
         """
         stored = _read(self.path / PLAN)
-        if stored.get("study_sha256") != file_digest(self.path / STUDY):
+        if stored.get("study_sha256") != file_digest(self.path / STUDY) or was_changed(stored):
+            if stored:
+                _LOG.warning("%s or %s was changed since the study was planned", STUDY, PLAN)
             return self.new_plan()
         try:
             cells = tuple(
@@ -350,7 +355,7 @@ class StudyFolder:
         """Plan the cells from the cohorts as they are now, and store the plan."""
         plan = make_plan(self.study)
         content = {"study_sha256": file_digest(self.path / STUDY), **asdict(plan)}
-        write_whole(self.path / PLAN, json.dumps(content, indent=1) + "\n")
+        write_whole(self.path / PLAN, json.dumps(with_own_hash(content), indent=1) + "\n")
         return plan
 
     def result(self, cell: Cell) -> Path | None:

@@ -23,7 +23,6 @@ from foci.audits.numbers import auc_or_none
 from foci.audits.settings import AuditSettings, View
 from foci.backbones.saved import RECORD
 from foci.errors import FociError
-from foci.files.bounds import read_json
 from foci.metrics import (
     adaptive_budget,
     mean_drops,
@@ -38,7 +37,7 @@ from foci.metrics.inputs import Floats, defined_mean
 from foci.selectors import recipe, vary
 from foci.selectors.gates import Adaptive
 from foci.selectors.saved import METADATA, read_metadata
-from foci.studies.cells import SHORT, VALIDATION, CostResult, JointResult
+from foci.studies.cells import SHORT, VALIDATION, CostResult, JointResult, read_unchanged
 from foci.studies.plan import MAIN, N_CAP, Cell, Plan, StudyFolder
 from foci.studies.published import PublishedNumber, PublishedNumbers, published
 from foci.studies.study import ReadBlock
@@ -486,6 +485,7 @@ def _read(folder: StudyFolder, plan: Plan, cell: Cell, read: Callable[[Path], T]
 
 def _validation(path: Path) -> Reading:
     """Score of the epoch that was kept, on the validation slides."""
+    read_unchanged(path / METADATA)
     metadata = read_metadata(path / METADATA)
     return metadata.history[metadata.best_epoch - 1].score
 
@@ -494,14 +494,14 @@ def _short_validation(path: Path) -> Reading:
     """AUKC up to 32 tiles on the validation slides, of a selector with an adaptive budget."""
     if not (path / VALIDATION).is_file():
         return "not measured when the selector was fitted"
-    return float(read_json(path / VALIDATION)[f"aukc_{SHORT}"])
+    return float(read_unchanged(path / VALIDATION)[f"aukc_{SHORT}"])
 
 
 def _trained(path: Path) -> Reading:
     """AUC on the test slides as noted when the classifier was trained."""
     if not path.is_dir():
         return "a checkpoint of another program"
-    auc = read_json(path / RECORD).get("metrics", {}).get("test", {}).get("auc")
+    auc = read_unchanged(path / RECORD).get("metrics", {}).get("test", {}).get("auc")
     return "no AUC was noted when it was trained" if auc is None else float(auc)
 
 

@@ -6,8 +6,6 @@ one's own value, and under it the paper's with difference and z; a z beyond 2 is
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from typing import Literal
 
 from foci.studies.published import PublishedNumber
 from foci.studies.read import Measure, Place, StudyNumbers, Value
-from foci.words import decimals
+from foci.words import csv_text, decimals
 
 
 @dataclass(frozen=True)
@@ -256,11 +254,9 @@ def to_csv(table: Table) -> str:
     """Group, row, column, mean, std, n, every seed, and the paper's numbers."""
     values = [cell.value for row in table.rows for cell in row.cells.values()]
     seeds = dict.fromkeys(seed for one in values for seed in (*one.seeds, *one.gaps) if seed)
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
     paper = ("paper_mean", "paper_std", "paper_seeds", "difference", "z", "marked", "gap")
     names = ("group", *table.heads, "column", "mean", "std", "n")
-    writer.writerow([*names, *(f"seed_{seed}" for seed in seeds), *paper])
+    rows: list[list[object]] = [[*names, *(f"seed_{seed}" for seed in seeds), *paper]]
     for row in table.rows:
         for column in table.columns:
             cell = row.cells.get(column.key)
@@ -269,7 +265,7 @@ def to_csv(table: Table) -> str:
             value, own = cell.value, cell.value.mean if cell.text is None else cell.text
             printed = cell.paper and (cell.paper.mean, cell.paper.std, cell.paper.seeds)
             marked = None if cell.z is None else "yes" if cell.marked else "no"
-            writer.writerow(
+            rows.append(
                 [
                     *(row.group, *row.names, column.key, own, value.std, value.n),
                     *(value.seeds.get(seed) for seed in seeds),
@@ -277,7 +273,7 @@ def to_csv(table: Table) -> str:
                     *(cell.difference, cell.z, marked, value.gap),
                 ]
             )
-    return file.getvalue()
+    return csv_text(rows)
 
 
 def to_markdown(table: Table, header: Sequence[str] = ()) -> str:

@@ -10,11 +10,12 @@ from functools import lru_cache, wraps
 from pathlib import Path
 from urllib.parse import quote
 
+import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -50,7 +51,7 @@ _KEPT = {"Cache-Control": "private, max-age=3600"}
 _THREADS = 6
 """Requests that are answered at a time; each thread keeps some memory of its own."""
 
-_MOST_BYTES = 4096
+_MOST_BYTES, _SECONDS = 4096, 10
 """Of a mark."""
 
 Answer = Callable[[Request], Response]
@@ -116,7 +117,11 @@ def viewer_app(
         return Response(status_code=204)
 
     async def mark(request: Request) -> Response:
-        body = await _limited(request)
+        try:
+            with anyio.fail_after(_SECONDS):
+                body = await _limited(request)
+        except (ClientDisconnect, TimeoutError):
+            return JSONResponse({"error": "broken off"}, 400)
         if body is None:
             return JSONResponse({"error": "too long"}, 413)
         return await run_in_threadpool(_answered(lambda request: write(body)), request)

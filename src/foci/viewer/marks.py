@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from foci.errors import FociError
 from foci.viewer.slides import Catalogue
+from foci.words import csv_text
 
 COLUMNS = (
     "time", "reader", "slide_id", "tile", "x", "y", "ranking", "rank", "opinion", "blinded",
@@ -48,11 +47,10 @@ class MarkBook:
         Raises:
             FociError: If it is not as the page sends it, or its slide, tile or rank do not exist.
         """
-        row, text = _row(catalogue, body), io.StringIO()
+        row = _row(catalogue, body)
         with self._lock, self.path.open("a", newline="", encoding="utf-8") as file:
             rows = [row] if file.tell() else [COLUMNS, row]
-            csv.writer(text, lineterminator="\n").writerows(rows)
-            file.write(text.getvalue())
+            file.write(csv_text(rows))
 
 
 def _row(catalogue: Catalogue, body: bytes) -> list[object]:
@@ -69,9 +67,4 @@ def _row(catalogue: Catalogue, body: bytes) -> list[object]:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     tile, blinded = int(tiles.tiles[mark.tile]), int(mark.blinded)
     row = now, mark.reader, tiles.slide_id, tile, x, y, mark.ranking, mark.rank, mark.opinion
-    return [_safe(value) for value in (*row, blinded)]
-
-
-def _safe(value: object) -> object:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+    return [*row, blinded]

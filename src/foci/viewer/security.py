@@ -4,18 +4,22 @@ The rules are those of a notebook server on one's own machine. A stranger on the
 reach a server on the loopback address; the token keeps out other users of the machine; the Host
 allow-list keeps out a website whose name was pointed at this machine (DNS rebinding); the
 ``SameSite=Strict`` cookie and the origin keep out pages of other servers in the same browser.
+
+The token opens a session: the page moves to a path that nobody can guess, and the cookie, another
+secret, is sent to that path only. Cookies know no ports, so that a server on another port of the
+same machine would be sent one for ``/``; of this one it sees nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import ipaddress
+import re
 import secrets
 from collections.abc import Collection
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -51,7 +55,7 @@ class Guard:
     ) -> None:
         self._app, self._token = app, token
         self._hosts, self._any_address = frozenset(hosts), any_address
-        self._cookie = cookie_name(token)
+        self._folder, self._session = f"/{new_token()}/", new_token()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""
@@ -61,7 +65,13 @@ class Guard:
             return
         request = Request(scope)
         given = request.query_params.get("token", "") if request.url.path == "/" else ""
-        refused = self._refusal(request, given)
+        cookie = cookie_name(scope)
+        answer = self._refusal(request, given, request.cookies.get(cookie, ""))
+        if answer is None and given:
+            answer = RedirectResponse(self._folder, 303)
+            answer.headers["Set-Cookie"] = (
+                f"{cookie}={self._session}; HttpOnly; SameSite=Strict; Path={self._folder}"
+            )
 
         async def protected(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -69,39 +79,39 @@ class Guard:
                 for name, value in HEADERS.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
-                if given and refused is None:
-                    cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
-                    headers.append("Set-Cookie", cookie)
             await send(message)
 
-        if refused is None:
-            await self._app(scope, receive, protected)
+        if answer is None:
+            path = scope["path"].removeprefix(self._folder.rstrip("/"))
+            await self._app({**scope, "path": path}, receive, protected)
         else:
-            await PlainTextResponse(refused[1], refused[0])(scope, receive, protected)
+            await answer(scope, receive, protected)
 
-    def _refusal(self, request: Request, given: str) -> tuple[int, str] | None:
-        """Status and reason of a refusal; None for a request that may pass."""
-        name = hostname(request.headers.get("host", ""))
+    def _refusal(self, request: Request, given: str, session: str) -> Response | None:
+        """The answer to a request that may not pass, else None."""
+        name, path = hostname(request.headers.get("host", "")), request.scope["path"]
         if name not in self._hosts and not (self._any_address and _is_address(name)):
-            return 400, "This server does not go by that name."
-        shown = given or request.cookies.get(self._cookie, "")
-        if not secrets.compare_digest(shown.encode(), self._token.encode()):  # constant time
-            return 403, "Open the address that foci view has printed: it carries the token."
-        if len(request.url.path) + len(request.url.query) > LONGEST:
-            return 414, "This address is too long."
+            return PlainTextResponse("This server does not go by that name.", 400)
+        shown, secret = (given, self._token) if given else (session, self._session)
+        known = secrets.compare_digest(shown.encode(), secret.encode())  # in constant time
+        if not known or not (given or path.startswith(self._folder)):
+            line = "Open the address that foci view has printed: it carries the token."
+            return PlainTextResponse(line, 403)
+        if len(path) + len(request.url.query) > LONGEST:
+            return PlainTextResponse("This address is too long.", 414)
         site = request.headers.get("sec-fetch-site", "same-origin")
-        if request.url.path != "/" and site not in ("same-origin", "none"):
-            return 403, "Other pages may not ask this server."
-        if request.method not in ("GET", "HEAD"):
-            own = f"{request.url.scheme}://{request.headers.get('host')}"
-            if request.headers.get("origin") != own:
-                return 403, "Only the viewer's own page may write."
+        if path not in ("/", self._folder) and site not in ("same-origin", "none"):
+            return PlainTextResponse("Other pages may not ask this server.", 403)
+        own = f"{request.url.scheme}://{request.headers.get('host')}"
+        silent = own if request.method in ("GET", "HEAD") else None  # a page that reads names none
+        if request.headers.get("origin", silent) != own:
+            return PlainTextResponse("Only the viewer's own page may ask this server.", 403)
         return None
 
 
-def cookie_name(token: str) -> str:
+def cookie_name(scope: Scope) -> str:
     """Name of the cookie: cookies know no ports, so that every server needs its own."""
-    return f"foci-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
+    return f"foci-{(scope.get('server') or (None, 0))[1]}"
 
 
 def new_token() -> str:
@@ -110,14 +120,15 @@ def new_token() -> str:
 
 
 def hostname(host: str) -> str:
-    """Name in a Host header, without port and brackets, in lower case.
+    """Name in a Host header, without port and brackets, in lower case; empty for any other text.
 
     >>> hostname("LOCALHOST:8765"), hostname("[::1]:80"), hostname("127.0.0.1")
     ('localhost', '::1', '127.0.0.1')
+    >>> hostname("[::1]evil.com"), hostname("localhost:evil")
+    ('', '')
     """
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    found = re.fullmatch(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/@]+))(?::[0-9]{1,5})?", host.lower())
+    return "" if found is None else found[1] or found[2]
 
 
 def _is_address(name: str) -> bool:

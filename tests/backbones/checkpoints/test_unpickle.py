@@ -302,8 +302,20 @@ def number(bits: int) -> bytes:
     return b"\x8b" + struct.pack("<i", len(content)) + content
 
 
+def named(*values: bytes) -> bytes:
+    """A dictionary of values, given as instructions."""
+    items = b"".join(b"X\x06\x00\x00\x00k%05d" % i + one for i, one in enumerate(values))
+    return b"\x80\x02}(" + items + b"u."
+
+
 def classes(n: int) -> bytes:
     return b"\x80\x02" + b"".join(b"cmodule\nC%d\n0" % i for i in range(n)) + b"N."
+
+
+def colliding(n: int) -> bytes:
+    """A dictionary of so many numbers that have one hash."""
+    keys = ((i * (2**61 - 1)).to_bytes(10, "little") for i in range(1, n + 1))
+    return b"\x80\x02}(" + b"".join(b"\x8a\x0a" + key + b"K\x01" for key in keys) + b"u."
 
 
 GIGABYTES = b"\x80\x02K\x01r" + struct.pack("<I", 2**28) + b"."
@@ -317,6 +329,8 @@ COSTLY = {
     # short enough to be read, and still no name to print
     "short number": (setting(number(4_000)), "its entries are <int>; save model.state_dict()"),
     "memo": (GIGABYTES, "a memo of 268435456 places after 2 instructions"),
+    "one hash": (colliding(60_000), "more than 10000 keys that are no text"),  # took 26 s
+    "keys": (named(*[b"K\x01"] * 60_000), "more than 50000 keys"),
     "names": (classes(5_000), "more than 4096 classes and functions"),
 }
 """Programs of a few bytes that would cost time or memory, and the reason they are refused."""
@@ -325,6 +339,20 @@ COSTLY = {
 @pytest.mark.parametrize(("program", "message"), COSTLY.values(), ids=COSTLY)
 def test_a_costly_pickle_is_refused(program: bytes, message: str, tmp_path: Path) -> None:
     assert message in refused(archive(tmp_path / "a.pt", program))
+
+
+def test_a_safetensors_file_of_too_many_names(tmp_path: Path) -> None:
+    empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({f"k{i}": empty for i in range(60_000)}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    assert "(more than 50000 names)" in refused(path)  # 300,000 took 32 s
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.pt")
+    assert "it is no file but a pipe or a device" in refused(tmp_path / "model.pt")
 
 
 def test_too_many_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,11 +366,6 @@ def tensor(key: bytes, size: bytes, numel: int = 4, stride: bytes = b"K\x01\x85"
     storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x00" + key
     storage += b"X\x03\x00\x00\x00cpuJ" + struct.pack("<i", numel) + b"tQ"
     return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + size + stride + b"\x89NtR"
-
-
-def named(*tensors: bytes) -> bytes:
-    items = b"".join(b"X\x04\x00\x00\x00k%03d" % i + one for i, one in enumerate(tensors))
-    return b"\x80\x02}(" + items + b"u."
 
 
 def test_a_hundred_tensors_on_one_storage(tmp_path: Path) -> None:
@@ -365,7 +388,7 @@ def test_a_hundred_tensors_on_one_storage(tmp_path: Path) -> None:
 )
 def test_impossible_shapes(size: bytes, tmp_path: Path) -> None:
     path = archive(tmp_path / "a.pt", named(tensor(b"0", size)), **{"0": bytes(16)})
-    assert "k000 cannot be read (a tensor of an impossible shape)" in refused(path)
+    assert "k00000 cannot be read (a tensor of an impossible shape)" in refused(path)
 
 
 @pytest.mark.parametrize("wide", [2**21, 2**40])

@@ -95,8 +95,17 @@ def kill_a_worker(study: StudyFolder) -> int:
     return int(pid)
 
 
+def processes_of_ray() -> list[int]:
+    """Everything that an embedded Ray of this user has started and that is still there."""
+    return _processes(lambda command: b"/tmp/ray/session_" in command or b"ray::" in command)
+
+
 def _busy_workers() -> list[int]:
     """Processes that run a cell: Ray gives them the name of the task, as title or command."""
+    return _processes(lambda command: command.startswith(b"ray::_task"))
+
+
+def _processes(wanted: Callable[[bytes], bool]) -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
@@ -104,6 +113,6 @@ def _busy_workers() -> list[int]:
                 command = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            if command.startswith(b"ray::_task"):
+            if wanted(command):
                 found.append(int(folder.name))
     return found

@@ -12,6 +12,7 @@ import pytest
 from foci.errors import FociError
 from foci.studies.engine.ray_cluster import RayCluster, cells_on, check_possible, share_of_gpus
 from foci.studies.engine.schedule import run_plan
+from foci.studies.engine.work import Outcome
 from foci.studies.plan import StudyFolder
 from tests.makers.studies import make
 from tests.studies.engine import lost
@@ -52,12 +53,55 @@ def test_a_driver_that_is_killed(reference: StudyFolder, tmp_path: Path) -> None
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as first:
         lost.training_state(study)
         os.kill(first.pid, signal.SIGKILL)
+    lost.waited_for(lambda: not lost.processes_of_ray(), 15)
     assert first.returncode == -signal.SIGKILL
     done = [cell for cell in study.plan() if study.result(cell)]
     assert len(done) < len(study.plan())
     again = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert again.returncode == 0, again.stderr
     lost.check_equal(study, reference)
+
+
+class _Reference:
+    """Stands for a cell that Ray computes."""
+
+
+class _LosesProcesses:
+    """Ray as far as the engine needs it: every cell is lost so many times, whatever Ray retries."""
+
+    class exceptions:  # noqa: N801
+        class RayError(Exception):
+            pass
+
+    def __init__(self, times: int) -> None:
+        self.times, self.asked = times, 0
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def wait(self, references: list[object], num_returns: int) -> tuple[list[object], list[object]]:
+        return references[:num_returns], []
+
+    def get(self, reference: object) -> Outcome:
+        self.asked += 1
+        if self.asked <= self.times:
+            raise self.exceptions.RayError("the worker died")
+        return Outcome("key", 1.0)
+
+
+@pytest.mark.parametrize("times", [0, 2, 3, 4])
+def test_a_cell_whose_process_is_lost_is_queued_again(
+    reference: StudyFolder, tmp_path: Path, times: int
+) -> None:
+    study = lost.copied(reference, tmp_path / "study")
+    cell = study.new_plan().cells[0]
+    engine, pretended = RayCluster(study, workers=1), _LosesProcesses(times)
+    vars(engine)["_ray"] = pretended
+    vars(engine)["submit"] = lambda cell: engine._under_way.update({_Reference(): cell})
+    engine.submit(cell)
+    (outcome,) = engine.wait()
+    assert pretended.asked == min(times, 3) + 1
+    assert (outcome.error is None) == (times <= 3)
 
 
 @slow

@@ -29,7 +29,6 @@ const OF_A_SLIDE = {
 
 export async function startViewer(): Promise<void> {
   const root = find("#viewer")!;
-  forgetToken();
   try {
     const cohort = await askCohort();
     document.title = `${cohort.name}: FOCI viewer`;
@@ -37,11 +36,6 @@ export async function startViewer(): Promise<void> {
   } catch (error) {
     root.replaceChildren(trouble((error as Error).message));
   }
-}
-
-/** The token is in a cookie by now; it need not stay in the address and its history. */
-function forgetToken(): void {
-  history.replaceState(null, "", location.pathname + location.hash);
 }
 
 function shell(root: HTMLElement, cohort: ViewerCohort): void {

@@ -21,21 +21,21 @@ async function ask(path: string, options: RequestInit = {}): Promise<Response> {
 }
 
 export async function askCohort(): Promise<ViewerCohort> {
-  return (await ask("/api/cohort")).json();
+  return (await ask("api/cohort")).json();
 }
 
 export async function askSlide(number: number): Promise<ViewerSlide> {
-  return (await ask(`/api/slides/${number}`)).json();
+  return (await ask(`api/slides/${number}`)).json();
 }
 
 /** Why the image of a slide cannot be shown; null if it can. */
 export async function askTrouble(number: number): Promise<string | null> {
-  const said = await (await ask(`/api/slides/${number}/image`)).json();
+  const said = await (await ask(`api/slides/${number}/image`)).json();
   return said.message as string | null;
 }
 
 export async function sendMark(mark: Record<string, string | number | boolean>): Promise<void> {
-  await ask("/api/marks", { method: "POST", body: JSON.stringify(mark) });
+  await ask("api/marks", { method: "POST", body: JSON.stringify(mark) });
 }
 
 /** A file of what is on the screen, as a download of the browser. */
@@ -52,7 +52,7 @@ export const partUrl = (
   level: number,
   column: number,
   row: number,
-): string => `/api/slides/${number}/parts/${level}/${column}_${row}.jpeg?v=${version}`;
+): string => `api/slides/${number}/parts/${level}/${column}_${row}.jpeg?v=${version}`;
 
 export const tileUrl = (number: number, { version }: SlidePyramid, tile: number): string =>
-  `/api/slides/${number}/tiles/${tile}.jpeg?v=${version}`;
+  `api/slides/${number}/tiles/${tile}.jpeg?v=${version}`;

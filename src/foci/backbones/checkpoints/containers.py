@@ -23,9 +23,15 @@ from torch import Tensor
 
 from foci.backbones.checkpoints.formats import SEPARATE_PARTS, unsupported
 from foci.backbones.checkpoints.formats.base import StateDict, listed
-from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage, StoredTensor, Stub
+from foci.backbones.checkpoints.unpickle import (
+    MOST_KEYS,
+    InertUnpickler,
+    Storage,
+    StoredTensor,
+    Stub,
+)
 from foci.errors import CheckpointError
-from foci.files.bounds import read_json, read_text
+from foci.files.bounds import check_regular, read_json, read_text
 
 _MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 """First number in a file that ``torch.save`` wrote before version 1.6."""
@@ -35,6 +41,9 @@ _ENTRIES = ("state_dict", "model_state_dict", "model_state", "model", "net", "we
 
 _SETTINGS = ("hyper_parameters", "hparams", "args", "config")
 """Keys under which Lightning and training scripts keep what the model was made with."""
+
+_LONGEST_HEADER = 16 * 1024**2
+"""Bytes of a safetensors header: names and shapes."""
 
 _DEPTH = 8
 """Most levels of nesting; a hostile file may contain itself."""
@@ -62,6 +71,7 @@ def read_content(path: Path) -> Any:
     The bytes decide what the file is, not its suffix.
     """
     try:
+        check_regular(path)
         with path.open("rb") as file:
             head = file.read(9)
             file.seek(0)
@@ -72,6 +82,7 @@ def read_content(path: Path) -> Any:
             if head[8:] == b"{":
                 from safetensors.torch import load_file
 
+                _check_names(file)
                 return load_file(path)
             if head.startswith(b"\x80"):
                 return _read_legacy(path, file)
@@ -84,6 +95,13 @@ def read_content(path: Path) -> Any:
     except Exception as error:  # a damaged or hostile file may fail anywhere
         what = f"cannot be read as a checkpoint ({str(error) or type(error).__name__})"
         raise CheckpointError(path, what, "copy or save it again") from error
+
+
+def _check_names(file: IO[bytes]) -> None:
+    """Refuse a safetensors file that names far more tensors than any classifier has."""
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > _LONGEST_HEADER or file.read(length).count(b"data_offsets") > MOST_KEYS:
+        raise ValueError(f"more than {MOST_KEYS} names")
 
 
 def _read_zip(path: Path, file: IO[bytes]) -> Any:

@@ -20,6 +20,9 @@ from torch import Tensor
 MOST_INSTRUCTIONS = 2_000_000
 MOST_HASHED = 20_000_000
 """Parts of all keys of all dictionaries and sets together."""
+MOST_KEYS, MOST_OTHER_KEYS = 50_000, 10_000
+"""Of all dictionaries and sets together, and those that are no text: numbers can be chosen so that
+all of them have one hash, and each is then compared with all others."""
 MOST_BITS = 4096
 DEEPEST = 32
 
@@ -35,7 +38,7 @@ class _Size(NamedTuple):
     depth: int
 
 
-_ONE, _MARK = _Size(1, 0), _Size(0, -1)
+_ONE, _TEXT, _MARK = _Size(1, 0), _Size(1, 0), _Size(0, -1)
 
 _ADDS_ONE = {
     code.name
@@ -43,6 +46,9 @@ _ADDS_ONE = {
     if not code.stack_before and len(code.stack_after) == 1 and code.name not in (*_GETS, "MARK")
 }
 """Numbers, strings, names and empty lists: most of any pickle."""
+
+
+_TEXTS = {name for name in _ADDS_ONE if "UNICODE" in name or "STRING" in name}
 
 
 def check_pickle(file: IO[bytes]) -> None:
@@ -72,7 +78,7 @@ def check_pickle(file: IO[bytes]) -> None:
         if isinstance(argument, int) and argument.bit_length() > MOST_BITS:
             raise ValueError(f"a whole number of {argument.bit_length()} bits")
         if code.name in _ADDS_ONE:
-            stack.sizes.append(_ONE)
+            stack.sizes.append(_TEXT if code.name in _TEXTS else _ONE)
         else:
             stack.follow(code, argument, done)
     file.seek(start)
@@ -84,7 +90,7 @@ class _SizeStack:
     def __init__(self) -> None:
         self.sizes: list[_Size] = []
         self.memo: dict[int, _Size] = {}
-        self.hashed = 0
+        self.hashed, self.keys, self.other_keys = 0, 0, 0
 
     def follow(self, code: pickletools.OpcodeInfo, argument: object, done: int) -> None:
         """One instruction, after ``done`` others."""
@@ -153,6 +159,12 @@ class _SizeStack:
         self.hashed += sum(size.parts for size in keys)
         if self.hashed > MOST_HASHED:
             raise ValueError("keys of too many parts")
+        self.keys += len(keys)
+        self.other_keys += sum(size is not _TEXT for size in keys)
+        if self.other_keys > MOST_OTHER_KEYS:
+            raise ValueError(f"more than {MOST_OTHER_KEYS} keys that are no text")
+        if self.keys > MOST_KEYS:
+            raise ValueError(f"more than {MOST_KEYS} keys")
 
 
 _STORAGES = {

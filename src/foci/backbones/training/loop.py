@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -282,7 +283,8 @@ def save_run(
         tensors |= {f"optimizer/{index}/{name}": value for name, value in slots.items()}
     progress = {"key": key} | {k: v for k, v in vars(state).items() if k != "best"}
     plain = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
-    write_whole(path, save(plain, {"run": json.dumps(progress)}))
+    run = json.dumps(progress)
+    write_whole(path, save(plain, {"run": run, "sha256": _state_digest(run, plain)}))
 
 
 def stored_key(path: Path) -> str | None:
@@ -305,11 +307,13 @@ def load_run(
 
     try:
         with safe_open(path, framework="pt") as file:
-            progress = json.loads(file.metadata()["run"])
+            metadata = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        progress = json.loads(metadata["run"])
+        intact = _state_digest(metadata["run"], tensors) == metadata["sha256"]
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         return None
-    if progress.pop("key") != key:
+    if not intact or progress.pop("key") != key:
         return None
     model.load_state_dict(_part(tensors, "model"))
     objective.load_state_dict(_part(tensors, "objective"))
@@ -319,6 +323,15 @@ def load_run(
         slots.setdefault(int(index), {})[slot] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
     return RunState(best=_part(tensors, "best"), **progress)
+
+
+def _state_digest(run: str, tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of everything in a state, so that a damaged one is not resumed from."""
+    found = hashlib.sha256(run.encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def _part(tensors: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:

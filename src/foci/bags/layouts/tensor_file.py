@@ -105,6 +105,10 @@ def _check_before(path: Path) -> None:
 
 _MOST_PARTS = 100_000
 _MOST_DEPTH = 100
+_MOST_OTHER_KEYS = 10_000
+"""Keys that are no text: numbers can be chosen so that each is compared with all others."""
+_TEXT = (1, 1)
+_KEYED = {"SETITEM", "SETITEMS", "DICT"}
 _PUT = {"PUT", "BINPUT", "LONG_BINPUT"}
 _GET = {"GET", "BINGET", "LONG_BINGET"}
 
@@ -126,6 +130,7 @@ def check_pickle(file: IO[bytes]) -> None:
     """
     stack: list[tuple[int, int] | None] = []  # None marks the beginning of a slice
     memo: dict[int, tuple[int, int]] = {}
+    other_keys = 0
     for opcode, argument, _ in pickletools.genops(file):
         name = opcode.name
         top = (stack[-1] if stack else None) or (0, 0)
@@ -149,10 +154,17 @@ def check_pickle(file: IO[bytes]) -> None:
                 taken.append(part)
         parts = 1 + sum(part for part, _ in taken)
         depth = 1 + max((depth for _, depth in taken), default=0)
-        if parts > _MOST_PARTS or depth > _MOST_DEPTH:
+        if name in _KEYED:
+            pairs = taken if name == "DICT" else taken[: len(taken) - 1]  # the dictionary is last
+            other_keys += sum(key is not _TEXT for key in pairs[1::2])
+        if parts > _MOST_PARTS or depth > _MOST_DEPTH or other_keys > _MOST_OTHER_KEYS:
             raise ValueError("a pickle of too many or too deeply nested parts")
         stack += [
-            None if made is pickletools.markobject else (parts, depth)
+            None
+            if made is pickletools.markobject
+            else _TEXT
+            if "UNICODE" in name or "STRING" in name
+            else (parts, depth)
             for made in opcode.stack_after
         ]
 

@@ -7,6 +7,9 @@ import logging
 import os
 import socket
 import stat
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +54,8 @@ class RayCluster:
         self._folder, self._threads = folder, threads
         self._workers, self._address, self._asked = workers, address, gpus
         self._under_way: dict[Any, Cell] = {}
+        self._lost: Counter[str] = Counter()
+        self._guard: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> RayCluster:
         self._ray = _ray()
@@ -69,6 +74,8 @@ class RayCluster:
 
     def __exit__(self, *error: object) -> None:
         self._ray.shutdown()
+        if self._guard is not None:
+            self._guard.communicate()
 
     @property
     def slots(self) -> int:
@@ -89,15 +96,22 @@ class RayCluster:
         self._under_way[self._task.remote(path, cell, self._threads)] = cell
 
     def wait(self) -> list[Outcome]:
-        """Wait until a cell has ended; a lost process was retried before."""
-        ended, _ = self._ray.wait(list(self._under_way), num_returns=1)
-        return [self._outcome(reference, self._under_way.pop(reference)) for reference in ended]
+        """Wait until a cell has ended; one whose process was lost is queued again."""
+        while True:
+            ended, _ = self._ray.wait(list(self._under_way), num_returns=1)
+            found = [self._outcome(one, self._under_way.pop(one)) for one in ended]
+            if outcomes := [outcome for outcome in found if outcome is not None]:
+                return outcomes
 
-    def _outcome(self, reference: Any, cell: Cell) -> Outcome:
+    def _outcome(self, reference: Any, cell: Cell) -> Outcome | None:
         try:
             outcome: Outcome = self._ray.get(reference)
             return outcome
         except self._ray.exceptions.RayError as error:
+            self._lost[cell.key] += 1
+            if self._lost[cell.key] <= RETRIES and self._ray.is_initialized():
+                self.submit(cell)
+                return None
             last = str(error).strip().splitlines()[-1]
             line = f"{type(error).__name__}: {last}"
             self._folder.write_record(cell, error=line)
@@ -112,6 +126,7 @@ class RayCluster:
                 object_store_memory=_STORE_BYTES, **quiet, **common,
             )  # fmt: skip
             _hide_token()
+            self._guard = _guard(self._ray.get_runtime_context().get_session_name())
             return
         try:
             _check_reachable(self._address or "auto")
@@ -121,6 +136,34 @@ class RayCluster:
             what = f"cannot be joined ({message})"
             fix = "start a cluster with ray start --head, or give --workers"
             raise FociError(f"--address {self._address}", what, fix) from None
+
+
+_GUARD = """
+import os, signal, sys, time
+sys.stdin.read()
+for _ in range(2):
+    time.sleep(1)
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if int(pid) != os.getpid() and sys.argv[1].encode() in file.read():
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            pass
+"""
+
+
+def _guard(session: str) -> subprocess.Popen[bytes] | None:
+    """A process that ends what Ray has started for a session as soon as this process is gone.
+
+    Ray's agents outlive a driver that is killed. The name of the session stands in the command line
+    of each of them; standard input ends with this process, however it ends.
+    """
+    if not Path("/proc/self/cmdline").exists():
+        return None
+    return subprocess.Popen(  # noqa: S603  # our own program
+        [sys.executable, "-c", _GUARD, session], stdin=subprocess.PIPE, start_new_session=True
+    )
 
 
 def _task(path: str, cell: Cell, threads: int) -> Outcome:

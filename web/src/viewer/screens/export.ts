@@ -55,7 +55,7 @@ export function exportScreen(session: Session, slide: OpenSlide): ScreenView {
   };
   const fromServer = (kind: string, columns: string[]) => () =>
     askFile(
-      `/api/slides/${slide.number}/export/${kind}?k=${count()}&rankings=${encodeURIComponent(columns.join(","))}`,
+      `api/slides/${slide.number}/export/${kind}?k=${count()}&rankings=${encodeURIComponent(columns.join(","))}`,
     );
   const both = [...new Set(pair)];
   const caption = () =>

@@ -1,0 +1,48 @@
+"""Single bits flipped in everything that FOCI has written: noticed, or without any effect."""
+
+from pathlib import Path
+
+import pytest
+
+from foci.audits.folder import CURVES, RANKINGS, SLIDES
+from foci.audits.jobs import RankingJob
+from foci.audits.parts import PartialResults
+from foci.rankings import EmbeddedBag
+from tests.bit_flips import SUBJECTS, Flips, flipped, killed_after
+from tests.makers.audits import audit, content
+
+NUMBER = 6
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_no_bit_changes_a_number_silently(name: str, tmp_path: Path) -> None:
+    flips = Flips(name, tmp_path, 0)
+    found = [flips() for _ in range(NUMBER)]
+    assert [one for one in found if one[0] not in ("noticed", "harmless")] == []
+
+
+@pytest.mark.parametrize("table", [SLIDES, RANKINGS, CURVES])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_damaged_part_is_computed_again_in_its_turn(
+    files: Path, table: str, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with killed_after("curves/00001.part"):
+        audit(files)
+    path = PartialResults(files / "out").path(table, 0)
+    path.write_bytes(flipped(path.read_bytes(), 8 * (path.stat().st_size // 2) + 3))
+    ranked: list[str] = []
+    rank = RankingJob.rank
+
+    def watched(self: RankingJob, bag: EmbeddedBag) -> object:
+        ranked.append(bag.slide_id)
+        return rank(self, bag)
+
+    monkeypatch.setattr(RankingJob, "rank", watched)
+    audit(files, workers=workers)
+    if workers == 1:
+        assert list(dict.fromkeys(ranked)) == ["s09", "s10", "s13"]  # blocks 0 and 2, in order
+    audit(files, "whole")
+    found, whole = content(files / "out"), content(files / "whole")
+    assert {k: v for k, v in found.items() if k != "manifest.json"} == {
+        k: v for k, v in whole.items() if k != "manifest.json"
+    }
