@@ -26,13 +26,7 @@ from scipy.stats import norm, rankdata
 from foci import backbones
 from foci.audits.answers import DecidedView, _belief
 from foci.audits.folder import AuditedSlide, CurveTable
-from foci.audits.jobs import (
-    DELETED_ORDERS,
-    AdaptiveCurves,
-    RankingJob,
-    deletion_counts,
-    reveal_counts,
-)
+from foci.audits.jobs import DELETED_ORDERS, AdaptiveCurves, RankingJob
 from foci.audits.measure import (
     REFERENCES,
     Measured,
@@ -42,6 +36,7 @@ from foci.audits.measure import (
     null_areas,
 )
 from foci.audits.null_maps import FEW_MAPS, SAMPLE, NullMaps
+from foci.audits.reveal import SlideReveal
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.bags import Bag, Cohort
@@ -99,6 +94,7 @@ class Bench:
         self.revealer = Revealer(backbone, recheck=())
         self.closed = self.revealer.engine == "closed-form"
         self.classes = tuple(cohort.classes)
+        self.reveal = SlideReveal(backbone, self.settings, self.classes)
         self.bags: list[tuple[Bag, EmbeddedBag, NDArray[np.float64]]] = []
         self.slides: list[AuditedSlide] = []
         sure = []
@@ -157,20 +153,19 @@ class Bench:
         deleted: bool,
     ) -> Iterator[Curve]:
         """As an audit computes them."""
-        order, n = torch.from_numpy(ranking.order), len(opened)
+        order, n, searched = torch.from_numpy(ranking.order), len(opened), 0
         if self.closed:
-            ks, down = (
-                reveal_counts(self.settings, n), deletion_counts(self.settings, n, dense=True),
-            )  # fmt: skip
-            kept = ks, opened.curve(order, torch.from_numpy(ks)).numpy()
-            left = down, opened.curve(order, torch.from_numpy(down), "delete").numpy()
+            also = [order] if deleted else []
+            (kept,), left = self.reveal._dense([order], also, opened, full, None)
+            searched = int(self.settings.last_deletion(n))
         else:
             adaptive = AdaptiveCurves(opened, self.settings, full, None)
-            kept, left = adaptive(order, control=control, deleted=deleted)
+            kept, points = adaptive(order, control=control, deleted=deleted)
+            left = [points] if deleted else []
         own = (opened.slide_id, ranking.name, seed)
-        yield Curve(*own, "insert", n, *kept, full, ranking.tied)
-        if deleted:
-            yield Curve(*own, "delete", n, *left, full, ranking.tied)
+        yield Curve(*own, "insert", n, *kept, full, ranking.tied, searched)
+        for points in left:
+            yield Curve(*own, "delete", n, *points, full, ranking.tied, searched)
 
     def judge(self, kind: str, trials: int, seed: int) -> Iterator[str]:
         """The answers to "Can I believe the map?", one per trial."""
