@@ -238,7 +238,7 @@ def test_p_is_that_of_a_slow_loop() -> None:
     def net_share(losses: list[float], chances: list[list[float]]) -> float:
         by_case: dict[str, list[float]] = {}
         for own, others, case in zip(losses, chances, cohort.cases, strict=True):
-            signs = [0 if abs(own - one) <= 0.002 else np.sign(own - one) for one in others]
+            signs = [0 if abs(own - one) <= 0.001 else np.sign(own - one) for one in others]
             by_case.setdefault(case, []).append(float(np.mean(signs)))
         return float(np.mean([np.mean(signs) for signs in by_case.values()]))
 

@@ -40,7 +40,14 @@ from foci.audits.records import (
     Question,
     TilesAnswer,
 )
-from foci.audits.settings import EVIDENCE, MINIMAL, NATIVE, RANDOM, SELECTOR, AuditSettings
+from foci.audits.settings import (
+    EVIDENCE,
+    MINIMAL,
+    NATIVE,
+    RANDOM,
+    SELECTOR,
+    AuditSettings,
+)
 from foci.metrics import CountQuantile, efficiencies
 from foci.metrics.answers import (
     BELIEVED,
@@ -249,16 +256,17 @@ class DecidedView:
 
     @cached_property
     def _decidable(self) -> Marks:
-        """``[S]`` slides on which evidence finds deciding tiles; all where it finds none, or few.
+        """``[S]`` slides on which evidence finds deciding tiles among the first quarter.
 
-        The others hang on no tiles, and would only dilute what content-free maps are compared by.
+        All where it finds few. Slides that hang on more tiles, or on none, would only dilute what
+        content-free maps are compared by.
         Slides that are proven to hang on none are left out in any case.
         """
         counts = self.counts(EVIDENCE)[1] if EVIDENCE in self.rankings else None
         possible = self.longer & ~self.measured.slides.without_set
         if counts is None:
             return possible
-        found = possible & (~np.isnan(counts)).any(axis=0)
+        found = possible & (counts <= self.measured.slides.n_tiles / 4).any(axis=0)
         return found if found.sum() >= MIN_DECISIVE * possible.sum() else possible
 
     def against_nulls(self, ranking: str) -> NullControl | None:

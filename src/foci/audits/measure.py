@@ -53,7 +53,7 @@ REFERENCES = ("the length of the feature", "the length of the feature, shortest 
 _TOGETHER = 1536  # curves that are measured in one go
 _FEW = 1 / 3
 _MOST = 0.5
-NULL_TIE = 0.002
+NULL_TIE = 0.001
 """Difference of mean losses of probability up to which two orders are equal."""
 
 

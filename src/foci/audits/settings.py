@@ -63,14 +63,16 @@ SHARE = 0.95
 def null_counts(n_tiles: ArrayLike) -> Integers:
     """Deletion counts ``[..., 3]`` at which a ranking of N tiles meets content-free maps.
 
-    One tile, a quarter of the tiles, and the geometric middle; 0 where there are fewer than 8.
+    One tile, a tenth of the tiles (of few tiles 8 or a quarter), and the geometric middle; 0 where
+    there are fewer than 8.
 
-    >>> null_counts([5, 8, 200, 30_000]).tolist()
-    [[0, 0, 0], [1, 1, 2], [1, 7, 50], [1, 87, 7500]]
+    >>> null_counts([5, 8, 60, 200, 30_000]).tolist()
+    [[0, 0, 0], [1, 1, 2], [1, 3, 8], [1, 4, 20], [1, 55, 3000]]
     """
-    quarter = np.asarray(n_tiles, dtype=np.int64) // 4
-    counts = np.stack([np.ones_like(quarter), np.rint(quarter**0.5).astype(int), quarter], axis=-1)
-    return np.where(quarter[..., None] >= 2, counts, 0)
+    n = np.asarray(n_tiles, dtype=np.int64)
+    last = np.maximum(n // 10, np.minimum(n // 4, 8))
+    counts = np.stack([np.ones_like(last), np.rint(last**0.5).astype(int), last], axis=-1)
+    return np.where(last[..., None] >= 2, counts, 0)
 
 
 PROFILES: Registry[Mapping[str, Any]] = Registry("profile")
