@@ -88,12 +88,15 @@ def test_the_page_from_a_factory_to_an_audit_of_a_model_with_coordinates(
     titan, prompts = re.findall(r"--model (\S+) --model-arg (\S+)", console)
 
     args = ("--model", titan[0], "--model-arg", titan[1], "--model-arg", f"width={WIDTH}")
-    foci.done("audit", *args, *places, *QUICK, "--out", "AUDIT")
+    foci.done("audit", *args, *places, *QUICK[2:], "--out", "AUDIT")
     foci.done("audit", "--model", prompts[0], "--model-arg", prompts[1], "--model-arg", "best=3",
               *places, *QUICK, "--out", "AUDIT2")  # fmt: skip
 
     audit = StoredAudit(Path("AUDIT"))
     assert audit.manifest.name == "my_models:titan_probe"
+    assert audit.curves.rankings == ("evidence", "random")
+    why = "callable passes no gradient back to its tiles: no selector is fitted"
+    assert why in audit.manifest.notes
     # the tiles on the right say the opposite class, and a model that lost its places would too
     assert [slide.label for slide in audit.slides] == ["a", "b"] * 4
     predicted = audit.measured().slides.predictions.tolist()

@@ -53,7 +53,7 @@ class Plugin:
             return self.entry.load()
         except Exception as error:  # a foreign package may fail anywhere
             why = " ".join(f"{type(error).__name__}: {error}".split())
-            fix = f"mend or remove {self.package}"
+            fix = f"fix or remove {self.package}"
             raise FociError(f"plug-in {self.name}", f"cannot be loaded ({why})", fix) from error
 
 

@@ -97,8 +97,12 @@ def test_what_is_asked_for_and_impossible_is_refused(ranking: str, says: str) ->
 
 
 def test_a_selector_needs_gradients() -> None:
+    asked = settings(rankings=("evidence", "selector"))
     with pytest.raises(FociError, match="no selector can be fitted"):
-        admit(function(differentiable=False), LABELLED, settings())
+        admit(function(differentiable=False), LABELLED, asked)
+    _, chosen, notes = admit(function(differentiable=False), LABELLED, settings())
+    assert chosen.rankings == ("evidence", "random")
+    assert notes[1] == "callable passes no gradient back to its tiles: no selector is fitted"
 
 
 def test_labels_are_optional_but_not_as_a_target() -> None:

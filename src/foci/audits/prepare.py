@@ -281,7 +281,7 @@ def admit(
         FociError: If a requested ranking is impossible, or the classes do not match.
     """
     usual = "rankings" not in settings.model_fields_set
-    settings, notes = _without_native(backbone, settings)
+    settings, notes = _possible(backbone, settings)
     if minimal_is_exact(backbone):
         settings, proven = _with_minimal(settings, usual=usual, fits=fits)
         notes += proven
@@ -366,16 +366,21 @@ def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
     return replace(cohort, classes=classes, store=store)
 
 
-def _without_native(
-    backbone: Backbone, settings: AuditSettings
-) -> tuple[AuditSettings, tuple[str, ...]]:
+def _possible(backbone: Backbone, settings: AuditSettings) -> tuple[AuditSettings, tuple[str, ...]]:
+    """Leave out rankings that nobody asked for and the classifier cannot have."""
     usual = PROFILES[settings.profile].get("rankings")
-    asked_for = "rankings" in settings.model_fields_set and settings.rankings != usual
-    if asked_for or settings.map is not None or backbone.capabilities.score != "none":
+    if "rankings" in settings.model_fields_set and settings.rankings != usual:
         return settings, ()
-    rest = tuple(name for name in settings.rankings if name != "native")
-    note = f"{backbone.architecture} has no tile score of its own: there is no native ranking"
-    return settings.model_copy(update={"rankings": rest}), (note,)
+    claims, left_out = backbone.capabilities, {}
+    if claims.score == "none" and settings.map is None:
+        left_out["native"] = "has no tile score of its own: there is no native ranking"
+    if not claims.gate_sites:
+        left_out["selector"] = "passes no gradient back to its tiles: no selector is fitted"
+    rest = tuple(name for name in settings.rankings if name not in left_out)
+    if rest == tuple(settings.rankings):
+        return settings, ()
+    notes = tuple(f"{backbone.architecture} {why}" for why in left_out.values())
+    return settings.model_copy(update={"rankings": rest}), notes
 
 
 def check_function(backbone: Backbone, cohort: Cohort) -> None:

@@ -155,6 +155,15 @@ def test_a_single_output_becomes_two_logits(name: str, tmp_path: Path, bag: torc
             {"head.0.weight": (8, 12), "head.3.weight": (2, 8)},
             "is MeanMIL or MaxMIL, whose files look alike; give pooling='mean' or pooling='max'",
         ),
+        (
+            {
+                "class_token": (8,),
+                "project_features.0.weight": (8, 12),
+                "mlp_head.0.weight": (2, 8),
+                "transformer.layers.0.0.mhsa.in_proj_weight": (),
+            },
+            "is ViT of STAMP, but its tensors do not fit (",
+        ),
         ({"encoder.weight": (2, 2), "b": (1,)}, "is of no known architecture; its tensors are enc"),
     ],
 )

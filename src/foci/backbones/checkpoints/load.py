@@ -156,7 +156,7 @@ class OpenCheckpoint:
         values, assumed = complete_options(self._format, {**known, **options}, self._state)
         try:
             mapping = self._format.read(self._state, values)
-        except RuntimeError as error:  # tensors of shapes that cannot be put together
+        except (RuntimeError, IndexError) as error:  # shapes that cannot be put together
             why = str(error).partition("\n")[0]
             what = f"is {self._format.name}, but its tensors do not fit ({why})"
             raise self._state.refused(what, _FIX) from error

@@ -200,76 +200,89 @@ TRANSMIL_FORMATS = (
 # Plain transformers
 
 
-def _encoder(
-    layer: str, norm: str, attention: str, feed_forward: tuple[str, str, str], cls: str, head: str
-) -> Reader:
-    """Reader of a pre-norm transformer that is read out at its class token.
+def _read_encoder(
+    state: StateDict,
+    heads: int,
+    projection: dict[str, str],
+    layer: str,
+    inside: dict[str, str],
+    outside: dict[str, str],
+    **settings: Any,
+) -> KeyMapping:
+    """A pre-norm transformer that is read out at its class token.
 
-    The ``{}`` in ``layer`` stands for its number; the others are names inside of it. The last are
-    the LayerNorm and the two layers of the feed-forward block, which may be absent. torch keeps the
-    projections to queries, keys and values in one tensor.
+    ``layer`` has a ``{}`` for its number; the feed-forward block inside of it may be absent. torch
+    keeps the projections to queries, keys and values of an attention in one tensor.
     """
-
-    def read(state: StateDict, options: Options) -> KeyMapping:
-        projection = projection_names(state, options["projection"])
-        first, depth = projection["projection.0"], state.count(f"{layer}.{norm}")
-        shape, split, joined = widths(state, first), dict[str, torch.Tensor](), list[str]()
-        d = shape["d"]
-        names = {**projection, "cls": cls, "norm": options["last_norm"], "head": head}
-        for i in range(depth):
-            net = f"{layer.format(i)}.{attention}"
-            for part in ("weight", "bias"):
-                key = f"{net}.in_proj_{part}"
-                if key not in state and part == "bias":
-                    continue
-                split[f"{net}.q.{part}"] = state[key][:d]
-                split[f"{net}.kv.{part}"] = state[key][d:]
+    shape, depth = widths(state, projection["projection.0"]), 0
+    names, split, joined = {**projection, **outside}, dict[str, torch.Tensor](), list[str]()
+    while f"{(at := layer.format(depth))}.{inside['attention']}.in_proj_weight" in state:
+        net = f"{at}.{inside['attention']}"
+        for key in (f"{net}.in_proj_weight", f"{net}.in_proj_bias"):
+            if key in state:
+                part = key.rpartition("_")[2]
+                split[f"{net}.q.{part}"] = state[key][: shape["d"]]
+                split[f"{net}.kv.{part}"] = state[key][shape["d"] :]
                 joined.append(key)
-            names |= {
-                f"layers.{i}.attention_norm": f"{layer.format(i)}.{norm}",
-                f"layers.{i}.query": f"{net}.q",
-                f"layers.{i}.key_value": f"{net}.kv",
-                f"layers.{i}.output": f"{net}.out_proj",
-            }
-            inside = ("feed_forward_norm", "widen", "narrow")
-            for ours, theirs in zip(inside, feed_forward, strict=True):
-                names[f"layers.{i}.{ours}"] = f"{layer.format(i)}.{theirs}"
-        widen = f"{layer.format(0)}.{feed_forward[1]}"
-        state, n_classes, notes = two_logits(state, head)
-        state = state.replaced({**split, cls: state[cls].flatten()}, joined)
-        config = {
-            **shape,
-            "n_classes": n_classes,
-            "heads": options["heads"],
-            "depth": depth,
-            "hidden": state.rows(widen) if f"{widen}.weight" in state else None,
-            "projection_layers": len(projection),
-            **options["settings"],
-        }
-        return KeyMapping("transmil", config, names, state, notes=notes)
-
-    return read
+        ours = f"layers.{depth}"
+        names |= {f"{ours}.query": f"{net}.q", f"{ours}.key_value": f"{net}.kv"}
+        names[f"{ours}.output"] = f"{net}.out_proj"
+        names |= {f"{ours}.{mine}": f"{at}.{one}" for mine, one in inside.items()}
+        depth += 1
+    state, n_classes, notes = two_logits(state, outside["head"])
+    state = state.replaced({**split, outside["cls"]: state[outside["cls"]].flatten()}, joined)
+    widen = f"{layer.format(0)}.{inside['widen']}"
+    config = {
+        **shape,
+        "n_classes": n_classes,
+        "heads": heads,
+        "depth": depth,
+        "hidden": state.rows(widen) if f"{widen}.weight" in state else None,
+        "projection_layers": len(projection),
+        **settings,
+    }
+    return KeyMapping("transmil", config, names, state, notes=notes)
 
 
 def _transformer_mil_lab(state: StateDict, options: Options) -> KeyMapping:
-    feed_forward = ("norm2", "mlp.0", "mlp.3")
-    read = _encoder("blocks.{}", "norm", "attention", feed_forward, "cls_token", "classifier")
-    own = {"activation": "relu", "activate_twice": True}
-    more = {"projection": MIL_LAB_PROJECTION, "last_norm": "norm", "settings": own}
-    return read(state, {**options, **more})
+    return _read_encoder(
+        state,
+        options["heads"],
+        projection_names(state, MIL_LAB_PROJECTION),
+        "blocks.{}",
+        {
+            "attention_norm": "norm",
+            "attention": "attention",
+            "feed_forward_norm": "norm2",
+            "widen": "mlp.0",
+            "narrow": "mlp.3",
+        },
+        {"cls": "cls_token", "norm": "norm", "head": "classifier"},
+        activation="relu",
+        activate_twice=True,
+    )
 
 
 def _transformer_stamp(state: StateDict, options: Options) -> KeyMapping:
     if any(".mhsa.attentions." in key for key in state):
         what = "is STAMP's ViT with ALiBi, which reads coordinates"
         raise state.refused(what, f"{WRAP}, with coords=True")
-    inside = ("1.0", "1.1", "1.4")
-    read = _encoder(
-        "transformer.layers.{}", "0.norm", "0.mhsa", inside, "class_token", "mlp_head.0"
+    return _read_encoder(
+        state,
+        options["heads"],
+        {"projection.0": "project_features.0"},
+        "transformer.layers.{}",
+        {
+            "attention_norm": "0.norm",
+            "attention": "0.mhsa",
+            "feed_forward_norm": "1.0",
+            "widen": "1.1",
+            "narrow": "1.4",
+        },
+        {"cls": "class_token", "norm": "transformer.norm", "head": "mlp_head.0"},
+        activation="gelu",
+        projection_activation="gelu",
     )
-    own = {"activation": "gelu", "projection_activation": "gelu"}
-    more = {"projection": "project_features.0", "last_norm": "transformer.norm", "settings": own}
-    return read(state, {**options, **more})
 
 
 _ENCODER_HEADS = Option(8, "heads=8, the default", tries=(4, 16, 2, 1))
