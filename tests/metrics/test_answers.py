@@ -18,12 +18,13 @@ from foci.metrics import (
     already_minimal,
     believable,
     better_order,
+    better_than_proven,
     compare_orders,
     conclusive,
     null_pvalue,
     sensitive,
 )
-from foci.metrics.answers import BELIEVED, better_than_proven
+from foci.metrics.answers import BELIEVED
 from tests.metrics.strategies import quick
 
 NULL_PS = (None, 0.025, 0.05, 0.075)

@@ -23,6 +23,7 @@ NOT_A_METRIC = {
     "area_differences",
     "believable",
     "better_order",
+    "better_than_proven",
     "case_means",
     "classes_without_decisive_sets",
     "compare_areas",

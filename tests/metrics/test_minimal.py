@@ -374,6 +374,24 @@ def test_least_ratios_are_the_least_of_all_subsets(seed: int, n: int, plus_one: 
         assert got <= min(means) + 1e-12
 
 
+@pytest.mark.parametrize("spread", [1.0, 8.0, 60.0])
+@pytest.mark.parametrize("n", [200, 280, 299])
+def test_least_ratios_of_many_tiles_are_those_of_full_precision(spread: float, n: int) -> None:
+    """Thresholds are searched in float32: beside a plain search that sorts in float64."""
+    rng = np.random.default_rng(int(spread) + n)
+    values, logits = rng.normal(size=(4, 300)) * 5, rng.normal(size=300) * spread
+    weights = np.exp(logits - logits.max())
+    for row, got in zip(values, least_ratios(values, weights[None], n), strict=True):
+        rho, last = (row @ weights) / weights.sum(), np.inf
+        while rho < last:
+            order = np.argsort(weights * (row - rho))
+            kept = order[: max(n, int((row < rho).sum()))]
+            last, rho = rho, (row[kept] @ weights[kept]) / weights[kept].sum()
+        assert got <= last + 1e-12
+        if spread < 60:  # beyond, rounding of the heaviest tile outweighs the lightest
+            assert got == pytest.approx(last, abs=1e-7)
+
+
 # Real classifiers
 
 

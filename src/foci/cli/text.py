@@ -217,6 +217,7 @@ def _without(*names: str) -> tuple[str, ...]:
 _SHAPES = (
     _Shape(_EVERY, ("msk", "deciding", "efficiency", "restricted", "shi_native", "shi_random")),
     _Shape(_EVERY, ("msk", "deciding", "efficiency", "restricted")),
+    _Shape(_EVERY, ("msk", "deciding")),
     _Shape(_EVERY),
     _Shape(_EVERY, names=_NARROW),
     _Shape(_without("aukc"), names=_NARROW),

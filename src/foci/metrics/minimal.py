@@ -149,8 +149,8 @@ def least_ratios(
     more than -F / W below :math:`\rho`, and W is at least the sum of the n smallest weights.
 
     From ``values`` ``[Q, N]`` and ``weights`` ``[Q or 1, N]`` (at most 1) to ``[Q]``; ``empty`` are
-    value and weight, each ``[Q]``, of one more tile that is always there. None of the least means
-    is known to be above ``most``.
+    value and weight, each ``[Q]``, of one more tile that is always there. The search starts from
+    the mean of all tiles, or from ``most`` where that is above it.
 
     >>> least_ratios(np.array([[1.0, 4.0, 0.0]]), np.array([[1.0, 1.0, 0.5]]), 2).round(9)
     array([0.66666667])
