@@ -35,7 +35,7 @@ def chosen() -> list[dict[str, str]]:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run"]
         command += ["--ignore-installed", "--report", str(report)]
         command += ["-c", str(ROOT / "constraints.txt"), f"{ROOT}[{EXTRAS}]"]
-        subprocess.run(command, check=True)
+        subprocess.run(command, check=True)  # noqa: S603
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
     return [
         {
