@@ -142,6 +142,20 @@ class Random(MeanPool):
         return F.dropout(super().aggregate(tokens, mask), training=True)
 
 
+class NoisyOnSomeSizes(MeanPool):
+    """Another answer each time, but only to bags of 40 to 99 tiles."""
+
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
+        logits = super().aggregate(tokens, mask)
+        return logits + torch.rand(()) if 40 <= tokens.shape[1] < 100 else logits
+
+
+def in_training_mode() -> CallableBackbone:
+    """A function that hides dropout, of a probability that shows nothing here."""
+    layers = nn.Sequential(nn.Dropout(0.0), nn.Linear(6, 2))
+    return CallableBackbone(lambda x: layers.to(x.dtype)(x).mean(0), 6, 2)
+
+
 class CouplesBatch(Small):
     def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         logits = super().aggregate(tokens, mask, gate)

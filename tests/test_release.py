@@ -102,3 +102,38 @@ def test_every_package_is_pinned_once_for_all_pythons() -> None:
     assert [pin for pin in pins if not re.fullmatch(r"[\w-]+==[\w.]+", pin)] == []
     names = [pin.split("==")[0].lower() for pin in pins]
     assert len(names) == len(set(names))
+
+
+def test_the_wheel_holds_source_templates_and_built_pages_only() -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    held = {one.distribution_path for one in WheelBuilder(str(ROOT)).recurse_included_files()}
+    source = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    pages = {"reports": ("report.js", "report.css"), "viewer": ("viewer.js", "viewer.css")}
+    built = {f"foci/{p}/page/bundle/{name}" for p, names in pages.items() for name in names}
+    templates = ("base", "comparison", "parts", "report", "study")
+    built.add("foci/viewer/page/bundle/LICENCES.txt")
+    other = {
+        "foci/py.typed", "foci/studies/published.csv", "foci/viewer/page/index.html",
+        *(f"foci/reports/page/templates/{name}.html.j2" for name in templates),
+    }  # fmt: skip
+    assert held - built == source | other  # pages are built, or not yet
+
+
+def test_the_lock_holds_hashes_of_the_pinned_versions() -> None:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = [line for line in lines if not line.startswith("#")]
+    form = re.compile(r"([\w-]+)==([\w.]+) --hash=sha256:[0-9a-f]{64}")
+    pins = {name_of(m[1]): m[2] for line in locked if (m := form.fullmatch(line))}
+    assert len(pins) == len(locked)
+    tested = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    known = dict(line.split("==") for line in tested if not line.startswith("#"))
+    versions = {name_of(name): version for name, version in known.items()}
+    other = {name: version for name, version in pins.items() if versions.get(name) != version}
+    assert other.keys() <= {"setuptools"}  # which only torch asks for
+    needed = re.findall(r'^    "([\w-]+)>=', PROJECT.partition("[project.opt")[0], re.MULTILINE)
+    assert {name_of(name) for name in needed} - {"torch"} <= pins.keys()
+
+
+def name_of(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -54,6 +55,10 @@ BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
     (bad.Raises, {"masking_is_removal", "padding_is_inert", "every_row_has_its_own_mask",
                   "forward_is_aggregate_of_embed", "inputs_are_left_unchanged",
                   "curve_equals_reference"}, "raised RuntimeError: no mask$"),
+    (bad.NoisyOnSomeSizes, {"same_subset_same_answer"},
+     "two answers to the same 64 tiles, asked one after another, differ by"),
+    (bad.in_training_mode, {"functions_are_in_eval_mode"},
+     r"uses Dropout of Sequential in training mode: call .eval\(\) on the model first"),
     (lambda: CallableBackbone(bad.numpy_mean, 6, 2), {"gates_have_gradients"},
      "no gradient reaches the soft feature gate"),
     (bad.FirstMaskForAll, {"every_row_has_its_own_mask", "curve_equals_reference"},
@@ -234,6 +239,32 @@ def test_misuse_is_refused() -> None:
         check_backbone(bad.Small(), long_bag=1)
 
 
+def test_modules_are_found_wherever_a_function_holds_them() -> None:
+    norm = nn.BatchNorm1d(6)
+
+    def with_default(x: torch.Tensor, layer: nn.Module = norm) -> torch.Tensor:
+        return layer(x).mean(0)[:2]
+
+    class Owner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = norm
+
+        def answer(self, x: torch.Tensor) -> torch.Tensor:
+            return self.norm(x).mean(0)[:2]
+
+    held = [
+        lambda x: norm(x).mean(0)[:2], with_default, Owner().answer,
+        partial(lambda layer, x: layer(x).mean(0)[:2], norm),
+    ]  # fmt: skip
+    for training in (True, False):
+        norm.train(training)
+        for function in held:
+            results = quick_check(CallableBackbone(function, 6, 2), torch.rand(9, 6))
+            broken = [r.name for r in results if not r.passed]
+            assert ("functions_are_in_eval_mode" in broken) == training
+
+
 def test_the_quick_check_asks_little_and_leaves_the_mode_alone() -> None:
     calls: list[int] = []
 
@@ -246,6 +277,7 @@ def test_the_quick_check_asks_little_and_leaves_the_mode_alone() -> None:
     assert all(result.passed for result in results)
     assert [r.name for r in results] == [
         "outputs_are_well_formed", "logits_are_not_probabilities", "order_does_not_matter",
+        "functions_are_in_eval_mode",
     ]  # fmt: skip
     assert len(calls) <= 30
     assert max(calls) == 7

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -25,10 +26,10 @@ from foci.audits.sources import Sources
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort, Slide
-from foci.errors import BagError, CohortError, FociError
+from foci.errors import BagError, ChangedError, CohortError, FociError
 from tests.makers import features as write
 from tests.makers.audits import model, settings
-from tests.makers.cohorts import D_IN, make_files, read
+from tests.makers.cohorts import D_IN, Row, make_files, read, write_cohort
 
 LABELLED = Cohort((Slide("a", "p", "x"), Slide("b", "q", "y")), ("x", "y"))
 BLANK = Cohort((Slide("a", "p"),))
@@ -270,7 +271,7 @@ def with_dropout() -> nn.Module:
 
 
 def test_a_function_with_dropout_is_refused_before_anything_is_written(files: Path) -> None:
-    says = r"callable: the model gives two answers to one bag: on s00 .* differ by 0\..*eval mode"
+    says = r"fails a check on tiles of s00: uses Dropout of Sequential in training mode: call .eval"
     module = with_dropout().requires_grad_(False)
     chosen = settings(rankings=("random",))
     with pytest.raises(FociError, match=says) as refused:
@@ -297,16 +298,60 @@ def test_rounding_is_no_second_answer(files: Path, step: float, steady: bool) ->
     backbone = CallableBackbone(drifting, D_IN, 2)
     if steady:
         check_deterministic(backbone, read(files))
-        assert calls == [2]  # one bag, twice
+        assert calls == [15 * 3 + 3]  # 1, 2 and all 4 tiles, again and again; each twice over
     else:
         with pytest.raises(FociError, match="two answers"):
             check_deterministic(backbone, read(files))
 
 
+@pytest.mark.parametrize("kind", ["every 37th call", "bags of 8 to 99 tiles"])
+def test_noise_now_and_then_is_a_second_answer(tmp_path: Path, kind: str) -> None:
+    files = write_cohort(tmp_path, [Row("s0", np.ones((300, D_IN), np.float32), "c", "a", "test")])
+    calls = [0]
+
+    def noisy(x: Tensor) -> Tensor:
+        calls[0] += 1
+        wrong = calls[0] % 37 == 0 if kind == "every 37th call" else 8 <= len(x) < 100
+        return x.mean(0)[:2] + (torch.rand(2) if wrong else 0)
+
+    with pytest.raises(FociError, match="the model gives two answers to one bag: on s0, or some"):
+        check_deterministic(CallableBackbone(noisy, D_IN, 2), read(files, n_cap=1024))
+
+
+def test_noise_that_begins_later_is_a_drift(files: Path) -> None:
+    wrong = [False]
+
+    def noisy(x: Tensor) -> Tensor:
+        return x.mean(0)[:2] + (torch.rand(2) if wrong[0] and len(x) == 2 else 0)
+
+    drift = check_deterministic(CallableBackbone(noisy, D_IN, 2), read(files))
+    assert drift is not None
+    drift.check("now")
+    wrong[0] = True
+    with pytest.raises(ChangedError, match="the model's answer drifts: on s00"):
+        drift.check("later")
+
+
+def test_a_dependence_on_the_number_of_tiles_is_said(files: Path) -> None:
+    def mean(x: Tensor) -> Tensor:
+        return 3 * x.mean(0)[:2]
+
+    def sized(x: Tensor) -> Tensor:
+        return 3 * x.mean(0)[:2] + torch.tensor([0.0, 0.2 * len(x)])
+
+    for function, said in ((mean, 0), (sized, 1)):
+        drift = check_deterministic(CallableBackbone(function, D_IN, 2), read(files))
+        assert drift is not None
+        assert len(drift.notes) == said
+    assert drift.notes[0].startswith("the model's answer depends on the number of tiles")
+    chosen, sources = settings(rankings=("random",)), Sources(drift.backbone, read(files))
+    assert drift.notes[0] in run(sources, chosen, files / "out").manifest.notes
+
+
 def test_slides_that_cannot_be_read_are_passed_over(files: Path) -> None:
     for name in ("s00", "s01"):
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
-    with pytest.raises(FociError, match="on s02 its probabilities"):
+    with pytest.raises(FociError, match="on s02, or some of its tiles, its probabilities"):
         check_deterministic(hidden(with_dropout()), read(files))
 
 

@@ -21,6 +21,50 @@ TOKENS = [
 ]  # fmt: skip
 
 
+def colliding_keys(content: bytes, rng: Rng) -> bytes:
+    """A file of torch.save whose dictionary has thousands of numbers with one hash."""
+    keys = (
+        (i * (2**61 - 1)).to_bytes(10, "little") for i in range(1, int(rng.integers(2, 80_000)))
+    )
+    items = b"".join(b"\x8a\x0a" + key + b"K\x01" for key in keys)
+    return _torch_file(b"\x80\x02}(" + items + b"u.")
+
+
+def negative_bits(content: bytes, rng: Rng) -> bytes:
+    """A tensor whose metadata say that its numbers mean their opposites."""
+    storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
+    storage += b"X\x03\x00\x00\x00cpuK\x04tQ"
+    bits = [b"}X\x03\x00\x00\x00neg\x88s", b"}X\x04\x00\x00\x00conj\x88s", b"}", b"K\x01", b"\x88"]
+    tensor = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00K\x02K\x02\x86K\x02K\x01"
+    tensor += b"\x86\x89N" + bits[int(rng.integers(len(bits)))] + b"tR"
+    program = b"\x80\x02}X\x09\x00\x00\x00fc.weight" + tensor + b"s."
+    return _torch_file(program, numbers=bytes(16))
+
+
+def _torch_file(program: bytes, numbers: bytes = b"") -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("archive/data.pkl", program)
+        archive.writestr("archive/data/0", numbers)
+    return held.getvalue()
+
+
+def wide_table(content: bytes, rng: Rng) -> bytes:
+    """As many columns, or rows, as no table has."""
+    number = int(rng.integers(2, 400_000))
+    if rng.random() < 0.5:
+        return content.partition(b"\n")[0] + b"".join(b",c%d" % i for i in range(number)) + b"\na\n"
+    header, *rows = content.splitlines(keepends=True)
+    return header + b"".join(b"r%d%s" % (i, rows[0]) for i in range(number))
+
+
+PIPE = b"a pipe instead of the file"
+
+
+def become_a_pipe(content: bytes, rng: Rng) -> bytes:
+    return PIPE
+
+
 def flip_bits(content: bytes, rng: Rng) -> bytes:
     damaged = bytearray(content)
     reach = len(damaged) if rng.random() < 0.5 else min(len(damaged), 2000)  # headers come first

@@ -21,23 +21,30 @@ from foci.bags.cohort import CohortOptions
 from foci.bags.doctor import examine
 from foci.bags.importers import read_slides
 from foci.rankings.from_file import read_scores
+from foci.slides.image import SlideImage
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.fuzzing.mutations import (
     BYTES,
     Mutation,
+    colliding_keys,
     insert_token,
     inside_header,
     inside_zip,
+    negative_bits,
     replace_value,
+    wide_table,
 )
 from tests.fuzzing.odd_files import ODD_HDF5, odd_column
 from tests.makers import features as write
 from tests.makers.audits import model
 from tests.makers.folders import write_folder
+from tests.makers.slides import squares, write_slide
 from tests.makers.workbooks import text_row, workbook
 
 HDF5 = (*BYTES, *ODD_HDF5)
 ZIP = (*BYTES, inside_zip, inside_zip, inside_zip)
+TORCH = (*ZIP, colliding_keys, negative_bits)
+TABLE = (*BYTES, insert_token, insert_token, insert_token, wide_table)
 TEXT = (*BYTES, insert_token, insert_token, insert_token)
 JSON = (*TEXT, replace_value, replace_value, replace_value, replace_value)
 PARQUET = (*BYTES, odd_column, odd_column, odd_column)
@@ -125,13 +132,13 @@ FEATURE_FILES: dict[str, Subject] = {
         lambda f: write.clam_pt(f, "s", X),
         "features/pt_files/s.pt",
         bag("features/pt_files/s.pt"),
-        ZIP,
+        TORCH,
     ),
     "old .pt": Subject(".pt features", _legacy, "s.pt", bag("s.pt")),
     "NumPy in .pt": Subject(
-        ".pt features", lambda f: torch.save(X, f / "s.pt"), "s.pt", bag("s.pt"), ZIP
+        ".pt features", lambda f: torch.save(X, f / "s.pt"), "s.pt", bag("s.pt"), TORCH
     ),
-    "slideflow .pt": Subject(".pt features", _slideflow, "s.pt", bag("s.pt"), ZIP),
+    "slideflow .pt": Subject(".pt features", _slideflow, "s.pt", bag("s.pt"), TORCH),
     "slideflow index": Subject("NumPy", _slideflow, "s.index.npz", bag("s.pt"), ZIP),
     "slideflow config": Subject("JSON", _slideflow, "bags_config.json", bag("s.pt"), JSON),
     ".npz": Subject("NumPy", _npz, "s.npz", bag("s.npz"), ZIP),
@@ -206,9 +213,14 @@ def _safetensors(folder: Path) -> None:
 
 
 def _labels(
-    name: str, make: Callable[[Path], object], mutations: tuple[Mutation, ...] = TEXT
+    name: str, make: Callable[[Path], object], mutations: tuple[Mutation, ...] = TABLE
 ) -> Subject:
     return Subject("tables", make, name, lambda f: read_slides(f / name), mutations)
+
+
+def _slide(folder: Path) -> object:
+    with SlideImage(folder / "s.tif") as slide:
+        return slide.read(slide.bounds, (32, 24))
 
 
 def _opens(name: str) -> Callable[[Path], object]:
@@ -231,9 +243,9 @@ OTHER_FILES: dict[str, Subject] = {
         ),
         "p.csv",
         lambda f: read_slides(f / "t.csv", splits=f / "p.csv"),
-        TEXT,
+        TABLE,
     ),
-    "doctor": Subject("tables", _doctored, "labels.csv", _doctor, TEXT),
+    "doctor": Subject("tables", _doctored, "labels.csv", _doctor, TABLE),
     "audit .yaml": Subject(
         "YAML",
         lambda f: (f / "a.yaml").write_text(CONFIG),
@@ -267,8 +279,14 @@ OTHER_FILES: dict[str, Subject] = {
     "checkpoint .safetensors": Subject(
         "safetensors", _safetensors, "c.safetensors", _opens("c.safetensors"), SAFETENSORS
     ),
-    "checkpoint .pt": Subject("checkpoints", _checkpoint, "c.pt", _opens("c.pt"), ZIP),
+    "checkpoint .pt": Subject("checkpoints", _checkpoint, "c.pt", _opens("c.pt"), TORCH),
     "old checkpoint .pt": Subject("checkpoints", _legacy_checkpoint, "c.pt", _opens("c.pt")),
+    "slide .tif": Subject(
+        "slides",
+        lambda f: write_slide(f / "s.tif", squares(4, 3, 64), mpp=0.5),
+        "s.tif",
+        _slide,
+    ),
 }
 
 SUBJECTS: dict[str, Subject] = {**FEATURE_FILES, **OTHER_FILES}

@@ -5,6 +5,7 @@ process.
 """
 
 import json
+import os
 import resource
 import shutil
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from foci.errors import FociError
+from tests.fuzzing.mutations import PIPE, become_a_pipe
 from tests.fuzzing.subjects import SUBJECTS
 
 LONGEST = 1300
@@ -29,13 +31,17 @@ def run(case: int, seed: int, good: Path, place: Path) -> tuple[str, str]:
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(good / str(case % len(SUBJECTS)), place)
     file = place / subject.file
-    content = file.read_bytes()
+    content, mutations = file.read_bytes(), (*subject.mutations, become_a_pipe)
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
         try:
-            content = subject.mutations[int(rng.integers(len(subject.mutations)))](content, rng)
+            content = mutations[int(rng.integers(len(mutations)))](content, rng)
         except Exception:
             break  # an earlier mutation has left nothing to edit
-    file.write_bytes(content)
+    if content == PIPE:
+        file.unlink()
+        os.mkfifo(file)
+    else:
+        file.write_bytes(content)
     try:
         subject.read(place)
     except FociError as error:

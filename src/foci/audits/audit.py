@@ -39,6 +39,7 @@ from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Alarm, Answers, Summary
 from foci.audits.settings import RELATIVE, AuditSettings, Kappa, View
 from foci.errors import FociError
+from foci.files.bounds import check_regular
 from foci.files.hashes import changed_files, check_format, was_changed
 from foci.metrics import average_precision, precision_at_k
 
@@ -249,6 +250,7 @@ Marks = Mapping[str, NDArray[np.bool_]]
 def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
     """Read tile annotations from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
     try:
+        check_regular(Path(path))
         table = pq.read_table(path, columns=list(COLUMNS))
         names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
         order = np.lexsort((tiles, names))

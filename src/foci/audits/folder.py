@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from foci.audits.settings import STORED
 from foci.errors import FociError
-from foci.files.bounds import read_json
+from foci.files.bounds import check_regular, read_json
 from foci.metrics import truncate
 from foci.rankings import NULL_MAPS, Ranking
 from foci.reveal import Curve, Direction
@@ -69,6 +69,7 @@ M = TypeVar("M", bound=BaseModel)
 def readable(path: Path, fix: str = AGAIN) -> Iterator[None]:
     """Turn errors from a missing or damaged file into one line that names the file."""
     try:
+        check_regular(path)
         yield
     except FociError:
         raise

@@ -203,7 +203,8 @@ class PartialResults:
 
     def reopen(self, block: int) -> None:
         """A block is to be computed again: it is complete no longer."""
-        self.path(CURVES, block).unlink(missing_ok=True)
+        if self.complete(block):
+            self.path(CURVES, block).unlink()
 
     def write(
         self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]

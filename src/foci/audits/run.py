@@ -105,6 +105,8 @@ def run(
         if state_of(folder, inputs, versions, force=options.force) == "finished":
             return _finished(folder)
         drift = prepared.check_model()
+        if drift is not None:
+            prepared = replace(prepared, notes=(*prepared.notes, *drift.notes))
         with (
             frozen_gc(),
             locked_run_folder(folder, inputs, versions, force=options.force) as state,

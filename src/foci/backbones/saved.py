@@ -16,7 +16,7 @@ from foci.backbones.base import ARCHITECTURES, Backbone
 from foci.backbones.freezing import fingerprint
 from foci.errors import CheckpointError, FociError
 from foci.files.atomic import write_whole
-from foci.files.bounds import read_json
+from foci.files.bounds import check_regular, read_json
 from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 
 WEIGHTS, RECORD = "weights.safetensors", "backbone.json"
@@ -174,11 +174,12 @@ def load_folder(folder: str | Path, record: ModelRecord | None = None) -> Backbo
     record = read_record(folder) if record is None else record
     path = Path(folder) / WEIGHTS
     try:
+        check_regular(path)
         # copied, because load_file maps the file, and a file may be overwritten
         tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
     except FileNotFoundError:
         raise CheckpointError(path, "does not exist", "copy the whole folder") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
     backbone = _empty_backbone(record, tensors, Path(folder) / RECORD)
     try:

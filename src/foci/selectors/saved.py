@@ -27,7 +27,7 @@ from foci.backbones.base import Backbone, GateSite
 from foci.backbones.freezing import device_and_dtype, fingerprint
 from foci.errors import CheckpointError, FociError
 from foci.files.atomic import sweep, write_whole
-from foci.files.bounds import read_json
+from foci.files.bounds import check_regular, read_json
 from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 from foci.files.lock import alone_in
 from foci.reveal.pooled import pools
@@ -233,8 +233,9 @@ def _load_head(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> He
     device, dtype = device_and_dtype(backbone)
     head = metadata.head.make().to(dtype)
     try:
+        check_regular(path)
         head.load_state_dict(load_file(path))
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
     except RuntimeError as error:
         raise CheckpointError(path, f"does not fit {METADATA} ({error})", "copy both") from error

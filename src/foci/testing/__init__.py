@@ -19,7 +19,12 @@ from foci.testing.claims import CLAIMS, Specimen, tolerance_of
 
 __all__ = ["CheckResult", "ConformanceError", "check_backbone", "quick_check"]
 
-QUICK = ("outputs_are_well_formed", "logits_are_not_probabilities", "order_does_not_matter")
+QUICK = (
+    "outputs_are_well_formed",
+    "logits_are_not_probabilities",
+    "order_does_not_matter",
+    "functions_are_in_eval_mode",
+)
 """Checks that need few forward passes, all of them on small bags."""
 
 

@@ -12,9 +12,10 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from foci import reveal
 from foci.backbones import Backbone, CallableBackbone, Capabilities
@@ -237,6 +238,66 @@ def eval_is_deterministic(s: Specimen) -> Iterator[str]:
             if not torch.equal(first, again[name]):
                 gap = float((first - again[name]).abs().max())
                 yield f"{name} of the same {n} tiles differ by {gap:.2g} from pass to pass"
+
+
+SUBSETS, CALLS = (1, 2, 5, 8, 16, 32, 64, 99), 40
+"""Sizes of the subsets that a model is asked about again and again, and how often in all."""
+
+
+def subsets_of(x: Tensor) -> list[Tensor]:
+    """Always the same subsets of several sizes, in the order of the bag, and last the bag."""
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
+    return [*(x[order[:k].sort().values] for k in SUBSETS if k < len(x)), x]
+
+
+@claim()
+def same_subset_same_answer(s: Specimen) -> Iterator[str]:
+    """A model is a function of the bag: whatever was asked before, a subset has one answer."""
+    bags = subsets_of(s.bag(max(SUBSETS) + 1))
+    first = [s.model(bag) for bag in bags]
+    for _ in range(1 + CALLS // len(bags)):
+        for bag, before in zip(bags, first, strict=True):
+            if wrong := s.compare(s.model(bag), before):
+                yield f"two answers to the same {len(bag)} tiles, asked one after another, {wrong}"
+
+
+@claim(made_by=lambda model: isinstance(model, CallableBackbone))
+def functions_are_in_eval_mode(s: Specimen) -> Iterator[str]:
+    """A wrapped function uses no module in training mode that answers otherwise in eval mode."""
+    for module in _used_by(getattr(s.model, "function", None)):
+        for layer in module.modules():
+            if layer.training and isinstance(layer, _OTHERWISE_IN_TRAINING):
+                name = f"{type(layer).__name__} of {type(module).__name__}"
+                yield f"uses {name} in training mode: call .eval() on the model first"
+
+
+_OTHERWISE_IN_TRAINING = (
+    nn.modules.batchnorm._NormBase,
+    nn.modules.dropout._DropoutNd,
+    nn.MultiheadAttention,
+    nn.RNNBase,
+)
+
+
+def _used_by(function: Any) -> list[nn.Module]:
+    """Modules that a function holds: as itself, its owner, arguments, closure or globals."""
+    if isinstance(function, nn.Module):
+        return [function]
+    inner = getattr(function, "func", None)  # of functools.partial
+    found = [] if inner is None else _used_by(inner)
+    code = getattr(function, "__code__", None)
+    known = getattr(function, "__globals__", {})
+    held = [
+        getattr(function, "__self__", None),
+        *getattr(function, "args", ()),
+        *getattr(function, "keywords", {}).values(),
+        *(getattr(function, "__defaults__", None) or ()),
+        *(known.get(name) for name in (code.co_names if code else ())),
+    ]
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a cell that is still empty
+            held.append(cell.cell_contents)
+    return found + [one for one in held if isinstance(one, nn.Module)]
 
 
 @claim(made_by=lambda model: not isinstance(model, CallableBackbone))
