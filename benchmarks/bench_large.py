@@ -91,7 +91,7 @@ def briefly_trained(name: str) -> Backbone:
         x = torch.from_numpy(bag_of(rng, 128, step % 2))
         loss = torch.nn.functional.cross_entropy(model(x)[None], torch.tensor([step % 2]))
         optimizer.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
     return model.eval().requires_grad_(False)
 
