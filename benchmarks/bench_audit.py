@@ -172,6 +172,7 @@ class Clock:
             (EmbeddedBag, "full", self.timed(EmbeddedBag.full, lambda *a: "embedding")),
             (RankingJob, "rank", self.timed(RankingJob.rank, lambda *a: "ranking")),
             (EmbeddedBag, "curve", self.timed(EmbeddedBag.curve, direction)),
+            (EmbeddedBag, "curves", self.timed(EmbeddedBag.curves, direction)),
             (audit_slide, "minimal_set", minima(minimal_set)),
             (audit_slide.SlideReveal, "_job", revealed),
             (PartialResults, "_write", staticmethod(writing(PartialResults._write))),

@@ -399,13 +399,13 @@ def test_a_run_of_days_that_nobody_watches_is_stopped(
     make_files(tmp_path)
     now = iter(range(0, 10**6, 300))
     monkeypatch.setattr("foci.audits.prepare.time.perf_counter", lambda: next(now))
-    monkeypatch.setattr("foci.audits.prepare._SMALLER", 4)
+    monkeypatch.setattr("foci.audits.prepare._SMALLER", 3)
     cohort = read(tmp_path)
     function = CallableBackbone(lambda x: x.mean(dim=0)[:2], 8, 2)
     says = r"^audit: would take about 1\d\d h .*; give --n-cap, or --yes to run it all the same$"
     with pytest.raises(FociError, match=says):
         check_time(function, cohort, workers=1, yes=False)
     check_time(function, cohort, workers=1, yes=True)
-    told = r"s11 has 9 tiles: about 8 h 20 min per slide; --n-cap 4 about 8 h 20 min"
+    told = "s00 has 4 tiles: about 8 h 20 min per slide; --n-cap 3 about 8 h 20 min"
     assert caplog.messages == [told, told]
     check_time(model(), cohort, workers=1, yes=False)  # a closed form needs no estimate

@@ -37,7 +37,7 @@ def test_commands(foci: Foci, project: Path, command: str, spoiled: int) -> None
         return
     if command == "audit":
         assert done.out.index("warning: ") < done.out.index("Prediction view")
-        note = StoredAudit.load(project / "out").manifest.notes[0]
+        note = StoredAudit.load(project / "out").manifest.notes[1]
         assert note.startswith(f"{spoiled} of {len(files)} slides to audit are skipped")
         assert foci(*short_run(command, "out")).code == 3
     else:

@@ -11,11 +11,12 @@ row-wise softmax and :math:`S_2^{+}` an iterated pseudo-inverse. The sequence is
 front* with zero tokens to a multiple of m, and these are attended to like any other: what a tile
 contributes depends on its position and on how many tiles there are.
 
-Landmarks that average only such zero tokens are all alike. The z of them are merged into one by
-the matrix P whose first column is :math:`(1, \dots, 1, 0, \dots) / \sqrt z` and whose others are
-unit vectors: every factor is left unchanged by :math:`P P^\top` on its landmark side, hence so is
-every iterate of the pseudo-inverse, and the product is the same with :math:`S_1 P`,
-:math:`P^\top S_2 P` and :math:`P^\top S_3`. A few tiles then cost a few landmarks, not all m.
+The zero tokens have query, key and value 0, so nothing is computed for them. Landmarks that average
+only such tokens are all alike. The z of them are merged into one by the matrix P whose first column
+is :math:`(1, \dots, 1, 0, \dots) / \sqrt z` and whose others are unit vectors: every factor is left
+unchanged by :math:`P P^\top` on its landmark side, hence so is every iterate of the pseudo-inverse,
+and the product is the same with :math:`S_1 P`, :math:`P^\top S_2 P` and :math:`P^\top S_3`. A few
+tiles then cost a few tokens and landmarks, not all m.
 """
 
 from __future__ import annotations
@@ -28,18 +29,6 @@ from torch import Tensor, nn
 
 _PINV_ITERATIONS = 6
 _KERNEL = 33
-
-
-def pinv_scale(a: Tensor) -> Tensor:
-    r"""Starting scale ``[B, 1, 1, 1]`` of the pseudo-inverse of ``[B, H, m, m]``.
-
-    .. math:: \max_i \sum_j |a_{ij}| \; \max_j \sum_i |a_{ij}|
-
-    Both maxima run over the heads and rows of *one* batch item, so that a bag gets the same
-    result in any batch.
-    """
-    rows, columns = a.abs().sum(dim=-1), a.abs().sum(dim=-2)
-    return (rows.amax(dim=(-2, -1)) * columns.amax(dim=(-2, -1)))[..., None, None, None]
 
 
 def iterated_pinv(a: Tensor, scale: Tensor) -> Tensor:
@@ -58,12 +47,12 @@ def iterated_pinv(a: Tensor, scale: Tensor) -> Tensor:
     return z
 
 
-def _merge_alike(factor: Tensor, alike: int, dim: int) -> Tensor:
-    r"""Merge the first ``alike`` = z equal landmarks into one, times :math:`\sqrt z`."""
-    if alike < 2:
-        return factor
-    first = factor.narrow(dim, 0, 1) * math.sqrt(alike)
-    return torch.cat([first, factor.narrow(dim, alike, factor.shape[dim] - alike)], dim=dim)
+def _softmax(logits: Tensor, alike: int) -> Tensor:
+    """Softmax over the last dimension, whose first entry stands for so many that are alike."""
+    if alike > 1:
+        first = logits[..., :1] + math.log(alike)
+        logits = torch.cat([first, logits[..., 1:]], dim=-1)
+    return torch.softmax(logits, dim=-1)
 
 
 class NystromAttention(nn.Module):
@@ -94,33 +83,48 @@ class NystromAttention(nn.Module):
         self.output = nn.Linear(heads * head_width, d)
         self.dropout = nn.Dropout(dropout)
 
-    def _factors(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _factors(self, tokens: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor, Tensor, int]:
         r""":math:`S_1 P`, the pseudo-inverse of :math:`P^\top S_2 P`, :math:`P^\top S_3`, and V.
 
-        Over the padded sequence of n tokens, with m' landmarks after merging: ``[B, H, n, m']``,
-        ``[B, H, m', m']``, ``[B, H, m', n]`` and ``[B, H, n, head_width]``.
+        For n tokens and m' landmarks after merging: ``[B, H, rows, m']`` of the first rows of the
+        result, ``[B, H, m', m']``, ``[B, H, m', n]`` and ``[B, H, n, head_width]``; and the number
+        of zero tokens in front.
         """
         padding = -tokens.shape[1] % self.landmarks
-        tokens = F.pad(tokens, (0, 0, padding, 0))
-        alike = padding // (tokens.shape[1] // self.landmarks)
+        length = (tokens.shape[1] + padding) // self.landmarks
+        alike, partly = divmod(padding, length)
         qkv = self.qkv(tokens).unflatten(-1, (3, self.heads, self.head_width))
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         q = q * self.head_width**-0.5
-        q_landmarks = q.unflatten(2, (self.landmarks, -1)).mean(dim=3)
-        k_landmarks = k.unflatten(2, (self.landmarks, -1)).mean(dim=3)
-        s1 = torch.softmax(q @ k_landmarks.transpose(-1, -2), dim=-1)
-        s2 = torch.softmax(q_landmarks @ k_landmarks.transpose(-1, -2), dim=-1)
-        s3 = torch.softmax(q_landmarks @ k.transpose(-1, -2), dim=-1)
-        merged = _merge_alike(_merge_alike(s2, alike, -1), alike, -2)
-        inverse = iterated_pinv(merged, pinv_scale(s2))
-        return _merge_alike(s1, alike, -1), inverse, _merge_alike(s3, alike, -2), v
+        segments = [torch.unflatten(F.pad(x, (0, 0, partly, 0)), 2, (-1, length)) for x in (q, k)]
+        q_landmarks, k_landmarks = (
+            F.pad(segment.mean(dim=3), (0, 0, int(alike > 0), 0)) for segment in segments
+        )
+        asked = q if self.aligned else F.pad(q, (0, 0, padding, 0))
+        s1 = _softmax(asked[:, :, :rows] @ k_landmarks.transpose(-1, -2), alike)
+        s2 = _softmax(q_landmarks @ k_landmarks.transpose(-1, -2), alike)
+        # row sums are 1; a padded column and any other, over all landmarks
+        sums = s2[..., 1:, :].sum(dim=-2) + max(alike, 1) * s2[..., 0, :]
+        if alike:
+            sums = torch.cat([sums[..., :1] / alike, sums[..., 1:]], dim=-1)
+        scale = sums.amax(dim=(-2, -1))[..., None, None, None]
+        s3 = q_landmarks @ k.transpose(-1, -2)
+        if padding:  # one more key stands for the zero tokens
+            s3 = F.pad(s3, (1, 0))
+        s3 = _softmax(s3, padding)[..., int(padding > 0) :]
+        if alike > 1:
+            root = math.sqrt(alike)
+            s1, s2 = (torch.cat([s[..., :1] / root, s[..., 1:]], dim=-1) for s in (s1, s2))
+            s2, s3 = (torch.cat([s[..., :1, :] * root, s[..., 1:, :]], dim=-2) for s in (s2, s3))
+        return s1, iterated_pinv(s2, scale), s3, v, padding
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens ``[B, n, d]`` to ``[B, n, d]``."""
-        s1, inverse, s3, v = self._factors(tokens)
-        mixed = (s1 @ inverse) @ (s3 @ v) + self.residual(v)
-        n = tokens.shape[1]
-        mixed = mixed[:, :, -n:] if self.aligned else mixed[:, :, :n]
+    def forward(self, tokens: Tensor, rows: int | None = None) -> Tensor:
+        """Tokens ``[B, n, d]`` to ``[B, n, d]``, or to the first ``rows`` of them."""
+        rows = tokens.shape[1] if rows is None else rows
+        s1, inverse, s3, v, padding = self._factors(tokens, rows)
+        near = v if self.aligned else F.pad(v, (0, 0, padding, 0))
+        local = self.residual(near[:, :, : rows + _KERNEL // 2])[:, :, :rows]
+        mixed = s1 @ (inverse @ (s3 @ v)) + local
         out: Tensor = self.dropout(self.output(mixed.transpose(1, 2).flatten(2)))
         return out
 
@@ -129,9 +133,9 @@ class NystromAttention(nn.Module):
 
         A product with a pseudo-inverse, so entries may be negative.
         """
-        n = tokens.shape[1]
-        s1, inverse, s3, _ = self._factors(tokens)
-        return ((s1[:, :, -n].unsqueeze(-2) @ inverse) @ s3[..., -n:]).squeeze(-2)
+        own = 1 if self.aligned else 1 + -tokens.shape[1] % self.landmarks
+        s1, inverse, s3, _, _ = self._factors(tokens, own)
+        return ((s1[:, :, -1:] @ inverse) @ s3).squeeze(-2)
 
 
 class NystromLayer(nn.Module):
@@ -145,9 +149,9 @@ class NystromLayer(nn.Module):
         self.norm = nn.LayerNorm(attention.output.out_features)
         self.attention = attention
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens ``[B, n, d]`` to ``[B, n, d]``."""
-        out: Tensor = tokens + self.attention(self.norm(tokens))
+    def forward(self, tokens: Tensor, rows: int | None = None) -> Tensor:
+        """Tokens ``[B, n, d]`` to ``[B, n, d]``, or to the first ``rows`` of them."""
+        out: Tensor = tokens[:, :rows] + self.attention(self.norm(tokens), rows)
         return out
 
     def cls_row(self, tokens: Tensor) -> Tensor:

@@ -196,17 +196,20 @@ class TransMILNystrom(OrderedBackbone):
         self.norm = nn.LayerNorm(d)
         self.head = head(d, n_classes, d if head_layers else None, head_layers or 0)
 
-    def encode(self, tokens: Tensor) -> Tensor:
-        """Tokens ``[B, n, d]`` to ``[B, 1 + s*s, d]`` after the final LayerNorm, CLS first."""
+    def encode(self, tokens: Tensor, rows: int | None = None) -> Tensor:
+        """Tokens ``[B, n, d]`` to ``[B, 1 + s*s, d]`` after the final LayerNorm, CLS first.
+
+        Or to the first ``rows`` of them: the last layer computes no others.
+        """
         tiles = squared(tokens)
         hidden = self.layer1(torch.cat([self.cls.expand(len(tiles), -1, -1), tiles], dim=1))
         hidden = torch.cat([hidden[:, :1], self.position(hidden[:, 1:])], dim=1)
-        encoded: Tensor = self.norm(self.layer2(hidden))
+        encoded: Tensor = self.norm(self.layer2(hidden, rows))
         return encoded
 
     def classify(self, tokens: Tensor) -> Tensor:
         """Head on the CLS token."""
-        logits: Tensor = self.head(self.encode(tokens)[:, 0])
+        logits: Tensor = self.head(self.encode(tokens, rows=1)[:, 0])
         return logits
 
     def scores(self, tokens: Tensor) -> Tensor:
