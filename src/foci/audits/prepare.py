@@ -455,7 +455,7 @@ def check_time(backbone: Backbone, audited: Cohort, *, workers: int, yes: bool) 
     sizes = {s: s.feature_path.stat().st_size for s in audited if s.feature_path is not None}
     try:
         largest = max(sizes, key=sizes.__getitem__)
-        x = audited.store.bag(largest).x
+        x = backbone.inputs(audited.store.bag(largest))
     except (FociError, ValueError):  # said where the slide is audited
         return
 
