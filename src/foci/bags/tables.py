@@ -22,7 +22,7 @@ from foci.errors import CohortError
 from foci.files.atomic import write_whole
 from foci.words import csv_text, from_csv_cell
 
-MOST_SLIDES = 200_000
+MOST_SLIDES = 100_000
 """Rows of a table of slides; more would be matched to files for minutes."""
 
 _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t"}
