@@ -223,7 +223,7 @@ def decisive_grid(settings: AuditSettings, n_tiles: int) -> list[int]:
     >>> decisive_grid(AuditSettings(deletion=(1, 2, 4, 8)), 200)[:8]
     [1, 2, 4, 8, 12, 24, 36, 48]
     >>> decisive_grid(AuditSettings(), 4000)[-6:]
-    [256, 384, 576, 864, 1296, 2000]
+    [384, 576, 864, 1296, 1944, 2000]
     """
     last, step = min(settings.k_max, n_tiles - 1), max(1, n_tiles // 16)
     asked = {*settings.deletion, *range(step, last + 1, step), last}

@@ -237,7 +237,7 @@ PANELS: Mapping[str, Panels] = {
         "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
         "More on the selector": ("fit", "recipe", "fit_target", "choose_by", "seeds"),
-        "More on what is measured": ("k_max", "target", "random_orders", "null_maps"),
+        "More on what is measured": ("k_max", "target", "random_orders", "null_maps", "yes"),
     },
     "train": {
         "Options": (
