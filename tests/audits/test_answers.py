@@ -113,7 +113,7 @@ def test_a_map_may_be_better_on_one_axis_by_more_than_it_is_worse_on_the_other(
 ) -> None:
     half = N // 2
     native = [some] * half + [others] * (N - half)
-    found = answers_of({"native": native, "random": [chance] * N})
+    found = answers_of({"native": native, "random": [chance] * N}, n_tiles=1000)
     assert (found.map.answer, found.order.answer) == (answer, "not assessable")
 
 

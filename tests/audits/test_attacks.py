@@ -135,7 +135,8 @@ def test_worse_is_not_hidden(attack: str, cohort: AttentionCohort) -> None:
     assert any("random, worse. Ahead on" in line for line in found.sentences)
     if attack == "worst, then evidence":  # the decision hangs on the tiles after the worst
         assert necessity.d > -sufficiency.d
-        assert found.answer == "only as a pointer"
+        usual = "only as a pointer" if cohort is COHORT else "no better than a content-free map"
+        assert found.answer == usual
     else:
         assert found.answer == "worse than chance"
 
@@ -264,7 +265,7 @@ def test_counts_lie_within_slides(drawn: list[tuple[int, int | None]]) -> None:
 def test_headroom_needs_a_size(wins: int, gain: float, answer: str) -> None:
     evidence: list[Pair] = [(3, round(100 * gain))] * wins + [(3, 100)] * (N - wins)
     pairs = {"native": [(3, 100)] * N, "evidence": evidence, "random": CHANCE}
-    found = answers_of(pairs).order
+    found = answers_of(pairs, n_tiles=1000).order
     assert found.against_native is not None
     axis = found.against_native.necessity
     assert axis is not None

@@ -193,7 +193,7 @@ def test_nothing_is_believed_where_slides_are_too_small(cohort: Cohort, tmp_path
 def test_a_killed_transformer_audit_and_two_workers_store_the_same_maps(files: Path) -> None:
     chosen = settings(rankings=("native", "random"), kappa=0.51)
     sources = Sources(TRANSFORMER, read(files, n_cap=None))
-    with dies_before("curves/00001.parquet"), pytest.raises(Killed):
+    with dies_before("curves/00001.part"), pytest.raises(Killed):
         run(sources, chosen, files / "out")
     resumed, whole = run(sources, chosen, files / "out"), run(sources, chosen, files / "whole")
     assert any(len(curve.ks) for curve in whole.curves.null_maps)

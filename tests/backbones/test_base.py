@@ -84,7 +84,8 @@ def test_a_copy_of_a_callable_holds_its_function_once() -> None:
     model = CallableBackbone(nn.Linear(3, 2), 3, 2, pick=lambda out: out.mean(0), order_free=True)
     twin = copy.deepcopy(model)
     assert twin.config == model.config == {
-        "d_in": 3, "n_classes": 2, "output": "logits", "order_free": True, "differentiable": True
+        "d_in": 3, "n_classes": 2, "output": "logits", "order_free": True,
+        "differentiable": True, "coords": False,
     }  # fmt: skip
     assert twin.function is not model.function
     assert len(twin.state_dict()) == 2

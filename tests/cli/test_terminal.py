@@ -275,10 +275,12 @@ def test_a_signal_is_answered_by_one_line_with_two_workers(
     command = [sys.executable, "-m", "foci", "audit", "--model", "model", "--features", "features"]
     command += ["--labels", "labels.csv", "--out", "out", "--workers", "2"]
     command += ["--set", "random_orders=10000"]
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test in the background ignores it
     with subprocess.Popen(
         command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     ) as process:  # fmt: skip
+        signal.signal(signal.SIGINT, before)
         time.sleep(seconds)
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
         _, said = process.communicate(timeout=60)

@@ -45,7 +45,8 @@ def test_from_nothing_to_a_comparison(alone: DemoResult) -> None:
         truth = audit.manifest.truth
         assert truth.n_slides == len(audit.slides)  # every slide has witnesses
         assert 0.01 < truth.chance < 0.1
-        assert set(truth.precision8) == {"native", "evidence", "selector-0"}
+        scored = set(truth.precision8) - {"minimal"}  # where the best order is proven
+        assert scored == {"native", "evidence", "selector-0"}
         report = (audit.folder / "report.html").read_text(encoding="utf-8")
         assert "Synthetic slides: no patient" in report
 

@@ -139,7 +139,7 @@ class _Made:
             ks = np.array(sorted({min(k, n) for k in grid}))
             inserted = self.probs(running[ks - 1], ks)
             yield Curve(self.name, ranking, seed, "insert", n, ks, inserted, self.full)
-            gone = np.array([0, *(k for k in DELETION if k < n)])
+            gone = np.unique([0, *(k for k in DELETION if k < n), *null_counts(n)])
             deleted = self.without(order, gone)
             yield Curve(self.name, ranking, seed, "delete", n, gone, deleted, self.full)
 

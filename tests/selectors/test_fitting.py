@@ -314,7 +314,7 @@ def test_a_cohort_is_its_slides_and_their_files(tmp_path: Path) -> None:
     features, labels = tmp_path / "features", tmp_path / "labels.csv"
 
     def read(**options: Any) -> str:
-        again = Cohort.read(features, labels, cache=False, **options)
+        again = Cohort.read(features, labels, cache=False, **({"n_cap": 1024} | options))
         return key(cohort, train=again)
 
     found = [read(), key(cohort, train=cohort.split("val")), read(n_cap=5), read(mpp=0.5)]

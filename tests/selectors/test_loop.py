@@ -308,10 +308,14 @@ def test_a_validation_loss_that_is_not_finite_ends_the_fit(
 
 
 @pytest.mark.parametrize("run", ["{}", "[]", '"text"', "3"])
-def test_a_state_that_is_no_fits_is_named(run: str, cohort: Cohort, tmp_path: Path) -> None:
+def test_a_state_that_is_no_fits_is_not_resumed_from(
+    run: str, cohort: Cohort, tmp_path: Path
+) -> None:
     save_file({"a": torch.zeros(1)}, tmp_path / STATE, {"run": run})
-    with pytest.raises(FociError, match=rf"{STATE}: is not the state of a fit .*; remove it"):
-        selectors.fit(small("abmil", "paper", 2), cohort, per_class(), out=tmp_path)
+    plain = selectors.fit(small("abmil", "paper", 2), cohort, per_class(1))
+    found = selectors.fit(small("abmil", "paper", 2), cohort, per_class(1), out=tmp_path)
+    assert found.history == plain.history
+    assert not (tmp_path / STATE).exists()
 
 
 def test_half_written_files_are_cleaned_up(cohort: Cohort, tmp_path: Path) -> None:
