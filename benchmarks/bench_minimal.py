@@ -10,11 +10,8 @@ audit; every further one costs about half as much again.
 from __future__ import annotations
 
 import math
-import statistics
-import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +20,7 @@ from foci import backbones
 from foci.audits.reveal import RELU_STEPS
 from foci.backbones import Backbone
 from foci.metrics import minimal_decisive
+from timing import cpu_seconds
 
 TILES, WIDTH, GROWTH = 1024, 1536, (1_000, 10_000, 100_000)
 PRESETS = {
@@ -33,17 +31,6 @@ PRESETS = {
     "best tile": ("max-mil", "official"),
 }
 LIMITS = {"T2": 0.3, "T4 averaged": 2.0, "T4 own": 2.0, "T5": 2.0, "best tile": 0.3}
-
-
-def cpu_seconds(function: Callable[[], Any], repeats: int = 7) -> float:
-    """Median CPU time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
 
 
 def trained(name: str, preset: str, steps: int = 60) -> tuple[Backbone, Callable[[int], Tensor]]:

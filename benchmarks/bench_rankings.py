@@ -6,31 +6,17 @@ rounds. Pooling classifiers of the paper must stay below 8; give names to measur
 
 from __future__ import annotations
 
-import statistics
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from foci import backbones, rankings
 from foci.backbones.models._pooled import PooledBackbone
+from timing import cpu_seconds
 
 TILES, WIDTH, LIMIT = 1024, 1536, 8.0
 NAMES = ("native", "single-tile", "evidence", "leave-one-out",
          "gradient-x-input", "greedy-insertion", "greedy-deletion")  # fmt: skip
-
-
-def cpu_seconds(function: Callable[[], Any], repeats: int = 5) -> float:
-    """Median CPU time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
 
 
 def main(chosen: list[str]) -> None:

@@ -8,15 +8,22 @@ from collections.abc import Callable
 from typing import Any
 
 
-def seconds(function: Callable[[], Any], repeats: int = 5) -> float:
+def seconds(
+    function: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Median wall time of a call, after one call to warm up."""
     function()
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return statistics.median(times)
+
+
+def cpu_seconds(function: Callable[[], Any], repeats: int = 7) -> float:
+    """Median processor time of a call, after one call to warm up."""
+    return seconds(function, repeats, time.process_time)
 
 
 def alternately(

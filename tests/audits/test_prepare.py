@@ -402,7 +402,7 @@ def test_a_run_of_days_that_nobody_watches_is_stopped(
     monkeypatch.setattr("foci.audits.prepare._SMALLER", 3)
     cohort = read(tmp_path)
     function = CallableBackbone(lambda x: x.mean(dim=0)[:2], 8, 2)
-    says = r"^audit: would take about 1\d\d h .*; give --n-cap, or --yes to run it all the same$"
+    says = r"^audit: would take about 1\d\d h .*; give --n-cap, or --yes to run it anyway$"
     with pytest.raises(FociError, match=says):
         check_time(function, cohort, workers=1, yes=False)
     check_time(function, cohort, workers=1, yes=True)

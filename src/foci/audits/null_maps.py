@@ -7,8 +7,8 @@ feature space, the same ones for all slides, and deleted in that order; the norm
 both ways, stands beside as a reference.
 
 Maps are compared by the probability that the prediction loses at three counts. For pooling
-classifiers all maps together cost less than an inference. Any other classifier has fewer maps, on
-a seeded sample of the slides of which it is sure.
+classifiers all maps together cost about one inference. Any other classifier has fewer maps, on a
+seeded sample of the slides of which it is sure.
 """
 
 from __future__ import annotations

@@ -447,8 +447,8 @@ def check_time(backbone: Backbone, audited: Cohort, *, workers: int, yes: bool) 
     Which slide is the largest, and how much smaller others are, is taken from the file sizes.
 
     Raises:
-        FociError: If the audit would take more than eight hours, unless it is wanted all the same
-            (``yes``) or somebody watches.
+        FociError: If the audit would take more than eight hours, unless ``yes`` is given or the
+            command runs in a terminal.
     """
     if choose_engine(backbone) == "closed-form":
         return
@@ -476,7 +476,7 @@ def check_time(backbone: Backbone, audited: Cohort, *, workers: int, yes: bool) 
         largest.slide_id, f"{len(x):,}", duration(each), f"; {smaller}" if cut else "",
     )  # fmt: skip
     if total > _TOO_LONG and not yes and not sys.stdin.isatty():
-        fix = f"give {'--n-cap, or ' if cut else ''}--yes to run it all the same"
+        fix = f"give {'--n-cap, or ' if cut else ''}--yes to run it anyway"
         raise FociError("audit", f"would take about {duration(total)}", fix)
 
 
