@@ -25,15 +25,6 @@ WIDTH, TILE = 4, 256
 
 
 @pytest.fixture
-def foci(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Foci:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FOCI_CACHE", str(tmp_path / "cache"))
-    return Foci(monkeypatch, capsys)
-
-
-@pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The page's ``my_models.py`` on Python's path, and a stand-in for the slide encoder."""
     folder = tmp_path / "modules"

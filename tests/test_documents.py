@@ -17,15 +17,6 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.fixture
-def foci(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Foci:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FOCI_CACHE", str(tmp_path / "cache"))
-    return Foci(monkeypatch, capsys)
-
-
 def test_the_readme_from_demo_to_answers(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
     assert blocks("README.md", "console")[1] == "$ foci demo foci-demo\n"
     assert foci("demo", "foci-demo", "--number", "40", "--cohort-only").code == 0
