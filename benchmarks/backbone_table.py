@@ -2,7 +2,9 @@
 
 On the embedded cohort, with ``--tiles FILE`` on bags of real lung tiles with known witnesses, and
 with ``--data FILE`` on real lung slides (LUAD against LUSC, split by patient). Prints the Markdown
-table of docs/backbones.md; the trained folders serve ``real_study.py`` too.
+table of docs/backbones.md; the trained folders COHORT-CLASSIFIER-PRESET-SEED serve
+``efficiency_table.py`` and ``answer_table.py`` too. ``--only`` takes further classifiers, as
+``clam-mb`` or ``abmil:official``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import foci
 import hipt_cohort
 import witness_cohort
 
@@ -33,7 +36,9 @@ QUICK: dict[str, list[str]] = {
     "mhim-mil": ["--set", "d=128", "--set", "hidden=64", "--set", "head_hidden=64"],
 }
 
-NARROW = {"lc25000": ["abmil", "clam-sb", "asmil"]}
+NARROW = {
+    "lc25000": ["abmil", "abmil:official", "clam-sb", "clam-mb", "asmil", "mean-mil", "max-mil"]
+}
 """Cohorts of wide features and classifiers that are trained there with ``d=128``, to save time."""
 
 
@@ -47,9 +52,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(tempfile.mkdtemp()))
     options = parser.parse_args()
     cohorts = {"embedded": options.out / "embedded"}
-    subprocess.run(
-        [sys.executable, "-m", "foci", "demo", cohorts["embedded"], "--cohort-only"], check=True
-    )
+    if not cohorts["embedded"].exists():
+        subprocess.run(
+            [sys.executable, "-m", "foci", "demo", cohorts["embedded"], "--cohort-only"], check=True
+        )
     if options.tiles:
         cohorts["lc25000"] = witness_cohort.make_cohort(options.tiles, options.out / "lc25000")
     if options.data:
@@ -58,7 +64,7 @@ def main() -> None:
     print("|---|---|" + "---|" * len(cohorts))
     for name in options.only:
         cells = [cell(name, cohort, options) for cohort in cohorts.values()]
-        extra = " ".join(QUICK[name]) or "none"
+        extra = " ".join(QUICK.get(name, [])) or "none"
         print(f"| {name} | `{extra}` | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -71,17 +77,19 @@ def cell(name: str, cohort: Path, options: argparse.Namespace) -> str:
 def options_of(name: str, cohort: Path) -> list[str]:
     """Options of ``foci train`` for one classifier on one cohort."""
     narrow = ["--set", "d=128"] if name in NARROW.get(cohort.name, []) else []
-    return [*COMMON, *QUICK[name], *narrow]
+    return [*COMMON, *QUICK.get(name, []), *narrow]
 
 
 def run(name: str, cohort: Path, seed: int, out: Path) -> float:
     """One run of ``foci train``."""
-    folder = out / f"{cohort.name}-{name}-{seed}"
+    kind, _, preset = name.partition(":")
+    preset = preset or foci.backbones.presets(kind)[0]
+    folder = out / f"{cohort.name}-{kind}-{preset}-{seed}"
     if not (folder / "backbone.json").exists():
         features = next(p for p in cohort.iterdir() if p.is_dir())
-        command = [sys.executable, "-m", "foci", "train", name, "--features", str(features),
+        command = [sys.executable, "-m", "foci", "train", kind, "--features", str(features),
                    "--labels", str(cohort / "cohort.csv"), "--out", str(folder),
-                   "--seed", str(seed), *options_of(name, cohort)]  # fmt: skip
+                   "--seed", str(seed), "--preset", preset, *options_of(name, cohort)]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     facts = json.loads((folder / "backbone.json").read_text())
     return float(facts["metrics"]["test"]["auc"])

@@ -1,15 +1,17 @@
 """What a whole default audit costs per slide, in inferences of the same classifier.
 
-Paper presets, slides of 1,024 tiles x 1,536 features; native, evidence, the selector as the mean
-rank of three seeds, 10 random orders, revealed and deleted, and the content-free maps. The bags are
-generated: some tiles of each carry its class. Every classifier is trained briefly on smaller bags
-of the same kind, so that its slides are decided, as those of a classifier in use are.
+Paper presets and the official TransMIL, slides of 1,024 tiles x 1,536 features; native, evidence,
+the selector as the mean rank of three seeds, 10 random orders, revealed and deleted, and the
+content-free maps. The bags are generated: some tiles of each carry its class. Every classifier is
+trained briefly on smaller bags of the same kind, so that its slides are decided, as those of a
+classifier in use are.
 
 The unit is the classifier's own forward pass on one slide; for TransMIL "plain" counts in passes
 that compute every layer for every token. Times are processor time of this process, on one thread:
 other programs on the machine hardly change them. "Writing" are partial results, tables and summary,
 "other" is what no part counts; the whole is everything from the first slide to the end of the run.
-Fitting the selectors is not part of the cost.
+Fitting the selectors is not part of the cost, nor is the import of pandas: pyarrow loads it with
+its first array where it is installed, and FOCI does not need it.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pyarrow as pa
 import torch
 
-import foci
+from classifiers import EVERY, created, plain
 from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
@@ -39,20 +42,19 @@ from foci.audits.parts import Assembly, PartialResults
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
-from foci.backbones.models.transmil import TransMIL
 from foci.bags import Cohort
 from foci.bags.store import BagStore
 from foci.progress import showing
 from foci.rankings import minimal_set
 from foci.reveal import EmbeddedBag
 
-TILES, WIDTH, SMALL = 1024, 1536, 96
+WIDTH, SMALL = 1536, 96
 PARTS = (
     "reading", "embedding", "ranking", "insertion", "deletion", "random", "null maps", "minima",
     "writing", "other",
 )  # fmt: skip
-RARE = {"transmil": 6}
-STEPS = {"transmil": 120}
+RARE = {"transmil": 6, "transmil:official": 3}
+STEPS = {"transmil": 120, "transmil:official": 120}
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
 
 
@@ -60,24 +62,26 @@ def main() -> None:
     """Print one row per classifier."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--slides", type=int, default=128)
-    parser.add_argument("--only", nargs="+", default=foci.backbones.available())
+    parser.add_argument("--tiles", type=int, default=1024)
+    parser.add_argument("--only", nargs="+", default=EVERY)
     parser.add_argument("--dense", action="store_true", help="every count, as --dense audits")
     options = parser.parse_args()
     torch.set_num_threads(1)
     head = " ".join(f"{part:>9s}" for part in (*PARTS, "whole", "plain"))
-    print(f"{'classifier':12s} {head}  decided, restricted mean K of native and random", flush=True)
+    print(f"{'classifier':17s} {head}  decided, restricted mean K of native and random", flush=True)
     for name in options.only:
-        if "paper" in foci.backbones.presets(name):
-            row(name, RARE.get(name, options.slides), options.dense)
+        n_slides = min(options.slides, RARE.get(name, options.slides))
+        row(name, n_slides, options.tiles, options.dense)
 
 
-def row(name: str, n_slides: int, dense: bool) -> None:
+def row(name: str, n_slides: int, n_tiles: int, dense: bool) -> None:
     """Audit a generated cohort and print what each part cost."""
     model = briefly_trained(name)
     with tempfile.TemporaryDirectory() as folder:
-        cohort = generated(Path(folder), n_slides)
+        cohort = generated(Path(folder), n_slides, n_tiles)
         bag = cohort.bag(cohort.split("test").slides[0].slide_id).x
         units = [unit(model, bag)]
+        pa.array([0])  # loads pandas
         clock = Clock()
         settings = AuditSettings(recipe_settings=SHORT, dense=dense)
 
@@ -94,7 +98,7 @@ def row(name: str, n_slides: int, dense: bool) -> None:
         counts = [numbers[r].restricted.estimate for r in ("native", "random")]
         decided = f"{done.answers.n_decided}/{done.answers.n_slides}"
     cells = " ".join(f"{x:9.2f}" for x in (*costs.values(), whole, whole * own / plain))
-    print(f"{name:12s} {cells}  {decided}, {counts[0]:.1f}, {counts[1]:.1f}", flush=True)
+    print(f"{name:17s} {cells}  {decided}, {counts[0]:.1f}, {counts[1]:.1f}", flush=True)
 
 
 class Clock:
@@ -200,13 +204,6 @@ def unit(model: Backbone, x: torch.Tensor) -> tuple[float, float]:
     return times[0], times[1]
 
 
-def plain(model: Backbone, x: torch.Tensor) -> torch.Tensor:
-    """A forward pass that computes every layer for every token."""
-    if isinstance(model, TransMIL):
-        return model.readout(model.encode(model.embed(x)[None])[:, 0])
-    return model(x)
-
-
 def bag(rng: np.random.Generator, label: int, n_tiles: int) -> np.ndarray:
     """Noise, and on about one tile in twenty the direction of the class."""
     x = rng.standard_normal((n_tiles, WIDTH), dtype=np.float32)
@@ -218,7 +215,7 @@ def bag(rng: np.random.Generator, label: int, n_tiles: int) -> np.ndarray:
 def briefly_trained(name: str) -> Backbone:
     """A classifier that tells the classes apart, after some steps on small bags."""
     torch.manual_seed(0)
-    model = foci.backbones.create(name, d_in=WIDTH, n_classes=2).train()
+    model = created(name, WIDTH).train()
     rng = np.random.default_rng(1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
     for step in range(STEPS.get(name, 400)):
@@ -230,17 +227,17 @@ def briefly_trained(name: str) -> Backbone:
     return model.eval().requires_grad_(False)
 
 
-def generated(folder: Path, n_slides: int) -> Cohort:
+def generated(folder: Path, n_slides: int, n_tiles: int) -> Cohort:
     """Slides to fit on and to audit, as feature files in TRIDENT's layout."""
     rng = np.random.default_rng(0)
     (folder / "features").mkdir()
     rows = ["slide_id,case_id,label,split"]
     splits = [*4 * ["train"], *2 * ["val"], *n_slides * ["test"]]
-    places = np.stack([np.arange(TILES) % 32, np.arange(TILES) // 32], axis=1) * 256
+    places = np.stack([np.arange(n_tiles) % 32, np.arange(n_tiles) // 32], axis=1) * 256
     for number, split in enumerate(splits):
         rows.append(f"s{number},c{number},{'ab'[number % 2]},{split}")
         with h5py.File(folder / "features" / f"s{number}.h5", "w") as file:
-            file["features"] = bag(rng, number % 2, TILES)
+            file["features"] = bag(rng, number % 2, n_tiles)
             file["coords"] = places
     (folder / "cohort.csv").write_text("\n".join(rows) + "\n")
     return Cohort.read(folder / "features", folder / "cohort.csv", cache=False)

@@ -83,13 +83,16 @@ def geojson(n: int = 20_000) -> None:
     """Write and open a file of ``n`` tiles."""
     corners = np.stack([np.arange(n) % 200, np.arange(n) // 200], axis=1) * 256
     tiles = RankedTiles("slide", np.arange(n), corners, {"native": np.arange(n) * 1.0})
+    nothing = np.empty(0, np.int64), np.empty(0)
     column = RankedColumn(
-        "native", tiles.order("native"), np.full(n, 0.5), np.full(n, 0.1), None, True
-    )
+        name="native", ranking="native", order=tiles.order("native"), revealed=np.full(n, 0.5),
+        delta_p=np.full(n, 0.1), msk=None, decisive=None, why_none="", as_asked=True,
+        keep=nothing, remove=nothing,
+    )  # fmt: skip
     slide = AuditedSlide("slide", "patient", None, n, n, "px", 256)
-    ranked = RankedSlide(slide, tiles, (column,), "A", 0.9, None)
+    ranked = RankedSlide(slide, tiles, (column,), "A", 0.9, 0.9, None)
     start = time.perf_counter()
-    text = to_text(feature_collection(ranked, column, (255, 214, 10)))
+    text = to_text(feature_collection(ranked, column))
     middle = time.perf_counter()
     assert len(json.loads(text)["features"]) == n
     end = time.perf_counter()

@@ -1,8 +1,9 @@
 """What a reveal curve costs, counted in full-bag inferences of the same classifier.
 
-Paper presets, N = 1024 tiles, D = 1536 features, all counts 1..256. A full-bag inference is the
-plain forward pass: for TransMIL every layer on every token. (FOCI's own forward pass computes only
-the CLS token in the last layer; the column "own" counts in that cheaper unit.)
+Paper presets and the official TransMIL, N = 1024 tiles, D = 1536 features, all counts 1..256. A
+full-bag inference is the plain forward pass: for TransMIL every layer on every token. (FOCI's own
+forward pass computes only the CLS token in the last layer; the column "own" counts in that cheaper
+unit.)
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import argparse
 import torch
 
 import foci
-from foci.backbones.models.transmil import TransMIL
+from classifiers import EVERY, created, plain
+from foci.backbones.models._pooled import PooledBackbone
 from foci.reveal import EmbeddedBag, Revealer
 from foci.studies.cells import peak_mb
 from timing import in_units
@@ -37,15 +39,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--skip-reference", action="store_true")
-    parser.add_argument("--only", nargs="+", default=foci.backbones.available())
+    parser.add_argument("--only", nargs="+", default=EVERY)
     options = parser.parse_args()
     torch.manual_seed(0)
     features = torch.randn(N, D)
     order, other = torch.randperm(N), torch.randperm(N)
-    print(f"{'classifier':12s} " + " ".join(f"{c:>12s}" for c in COLUMNS))
+    print(f"{'classifier':17s} " + " ".join(f"{c:>12s}" for c in COLUMNS))
     for name in options.only:
-        if "paper" in foci.backbones.presets(name):
-            row(name, features, order, other, options)
+        row(name, features, order, other, options)
 
 
 def row(
@@ -56,7 +57,7 @@ def row(
     options: argparse.Namespace,
 ) -> None:
     """Everything in one process; the peak first, while no memory has been used before."""
-    model = foci.backbones.create(name, d_in=D, n_classes=2).eval()
+    model = created(name, D).eval()
     model(features)
     revealer = Revealer(model)
 
@@ -66,11 +67,8 @@ def row(
     def own() -> None:
         model(features)
 
-    def plain() -> None:
-        if isinstance(model, TransMIL):
-            model.readout(model.encode(model.embed(features)[None])[:, 0])
-        else:
-            model(features)
+    def every_token() -> None:
+        plain(model, features)
 
     def greedy() -> None:
         foci.rankings.score("greedy-insertion", model, features, rounds=32)
@@ -81,27 +79,27 @@ def row(
     peak = peak_mb(curve)
     opened = revealer.open(features)
     opened.curve(order)  # embeds the bag
-    slow = isinstance(model, TransMIL)
+    slow = not isinstance(model, PooledBackbone)
     repeats = 3 if slow else options.repeats
     cells = [
-        in_units(curve, plain, repeats),
+        in_units(curve, every_token, repeats),
         in_units(curve, own, repeats),
-        in_units(lambda: opened.curve(other), plain, repeats),
+        in_units(lambda: opened.curve(other), every_token, repeats),
         float("nan")
         if options.skip_reference
         else in_units(
-            lambda: foci.reveal.curve(model, features, order, engine="reference"), plain, 1
+            lambda: foci.reveal.curve(model, features, order, engine="reference"), every_token, 1
         ),
         peak,
-        float("nan") if slow else in_units(greedy, plain, repeats),
-        in_units(lambda: delete(opened, order), plain, repeats),
+        float("nan") if slow else in_units(greedy, every_token, repeats),
+        in_units(lambda: delete(opened, order), every_token, repeats),
     ]
     if slow:
         cells += 2 * [float("nan")]
     else:
-        again = in_units(lambda: insert_and_delete(opened, other), plain, repeats)
-        cells += [in_units(both, plain, repeats), again]
-    print(f"{name:12s} " + " ".join(f"{c:12.2f}" for c in cells), flush=True)
+        again = in_units(lambda: insert_and_delete(opened, other), every_token, repeats)
+        cells += [in_units(both, every_token, repeats), again]
+    print(f"{name:17s} " + " ".join(f"{c:12.2f}" for c in cells), flush=True)
 
 
 def delete(opened: EmbeddedBag, order: torch.Tensor) -> None:

@@ -75,7 +75,7 @@ TILES = """async ([number, repeats]) => {
 }"""
 GALLERY = """async (slide) => {
     const start = performance.now();
-    location.hash = `screen=gallery&slide=${slide}&k=64`;
+    location.hash = `screen=slide&slide=${slide}&k=64`;
     await new Promise((done) => {
         const look = () => {
             const images = [...document.querySelectorAll('.pictures img')];

@@ -1,9 +1,10 @@
 """How near every ranking comes to the proven minimum K*, for every classifier with a bound.
 
 Takes folders of ``foci train`` called COHORT-NAME-PRESET-SEED beside the folders of their cohorts
-(``backbone_table.py`` trains such), and prints the Markdown table of docs/proofs.md: efficiency on
-the decided test slides, mean over the seeds, every ranking that needs no training. The excess of
-greedy deletion is in tiles over K*. Fails if a ranking needs fewer tiles than K* on any slide.
+(``backbone_table.py`` trains such), and prints the table that docs/proofs.md shows a part of:
+efficiency on the decided test slides, mean over the seeds, every ranking that needs no training.
+The excess of greedy deletion is in tiles over K*. Fails if a ranking needs fewer tiles than K* on
+any slide.
 
     python benchmarks/efficiency_table.py FOLDER [--kappa 0.9] [--rankings NAME ...]
 """

@@ -28,12 +28,13 @@ from foci import backbones, selectors
 from foci.audits import StoredAudit
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
+from foci.engines.base import InProcess
 from foci.errors import FociError
 from foci.files.hashes import digest
 from foci.files.run_log import LOG
-from foci.studies.engine.schedule import InProcess, run_plan
 from foci.studies.plan import StudyFolder
 from foci.studies.read import read_numbers
+from foci.studies.run import CellWork, run_plan
 from tests.makers.audits import audit, content, model
 from tests.makers.cohorts import make_files, read
 from tests.makers.fits import short
@@ -124,7 +125,8 @@ def _weights(module: torch.nn.Module) -> str:
 
 def _study(files: Path) -> None:
     study = make(files / "out", "one", **SMALL_STUDY)
-    tally = run_plan(study, study.plan(), InProcess(study))
+    plan = study.plan()
+    tally = run_plan(study, plan, InProcess(CellWork.of(study, plan)))
     assert not tally.failed, tally.failed
 
 

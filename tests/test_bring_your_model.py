@@ -29,7 +29,7 @@ def modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The page's ``my_models.py`` on Python's path, and a stand-in for the slide encoder."""
     folder = tmp_path / "modules"
     folder.mkdir()
-    code = next(one for one in blocks("docs/own-model.md", "python") if "titan_probe" in one)
+    code = next(one for one in blocks("docs/bring-your-model.md", "python") if "titan_probe" in one)
     (folder / "my_models.py").write_text(code)
     monkeypatch.syspath_prepend(str(folder))
     fake = ModuleType("transformers")
@@ -75,7 +75,7 @@ def test_the_page_from_a_factory_to_an_audit_of_a_model_with_coordinates(
     weight[0, 0], weight[1, 0] = -1, 1
     torch.save({"weight": weight, "bias": torch.zeros(2)}, "probe.pt")
     torch.save(torch.eye(2, WIDTH), "prompts.pt")
-    console = "\n".join(blocks("docs/own-model.md", "console"))
+    console = "\n".join(blocks("docs/bring-your-model.md", "console", "On the command line"))
     titan, prompts = re.findall(r"--model (\S+) --model-arg (\S+)", console)
 
     args = ("--model", titan[0], "--model-arg", titan[1], "--model-arg", f"width={WIDTH}")

@@ -1,6 +1,7 @@
 """What the documents show works as shown."""
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,14 @@ from tests.cli.invoke import Foci
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def blocks(page: str, language: str) -> list[str]:
+def blocks(page: str, language: str, tab: str = "") -> list[str]:
+    """Code of a page in one language, within its tabs too, or within one of them only."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+    if tab:
+        text = text.split(f'\n=== "{tab}"\n')[1]
+        text = re.split(r"^(?=\S)", text, maxsplit=1, flags=re.MULTILINE)[0]
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```", text, flags=re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(code) for _, code in found]
 
 
 def test_the_readme_from_demo_to_answers(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,8 +41,9 @@ def test_the_readme_from_demo_to_answers(foci: Foci, capsys: pytest.CaptureFixtu
     assert Path("report.html").stat().st_size > 100_000
 
 
-def test_the_reveal_page_runs() -> None:
-    first, *others = blocks("docs/reveal.md", "python")
+def test_the_curves_of_the_metrics_page_run() -> None:
+    examples = blocks("docs/metrics.md", "python")
+    first, *others = (code for code in examples if not code.startswith(">>>"))
     scope: dict[str, Any] = {"rankings": []}
     exec(first, scope)
     assert scope["inserted"].shape == (256, 2)
@@ -50,11 +57,23 @@ def test_the_reveal_page_runs() -> None:
     assert set(scope["left"]) <= set(scope["kept"])
 
 
-@pytest.mark.parametrize("page", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", ["README.md", *PAGES])
 def test_links_lead_somewhere(page: str) -> None:
-    path = ROOT / page if page == "README.md" else ROOT / "docs" / page
+    path = ROOT / page
     for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def test_all_pages_together_can_be_read() -> None:
+    """A word has a letter or a digit; pages made from code do not count."""
+    texts = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+    words = {page: sum(bool(re.search(r"\w", word)) for word in text.split())
+             for page, text in texts.items()}  # fmt: skip
+    assert len(words) > 20
+    assert sum(words.values()) <= 35_000, sorted(words.items(), key=lambda one: -one[1])[:8]
 
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -72,8 +91,8 @@ def items(section: str) -> list[str]:
     return re.findall(r"^\d+\. (.+)", SECTIONS[section], flags=re.MULTILINE)
 
 
-def test_the_architecture_page_has_its_five_lists() -> None:
-    assert len(SECTIONS) == 5
+def test_the_architecture_page_has_its_six_lists() -> None:
+    assert len(SECTIONS) == 6
     assert 0 < len(items(WAY)) <= 12
     assert all(0 < len(items(name)) <= 6 for name in SECTIONS if name != WAY)
 

@@ -12,10 +12,13 @@ from tools.architecture_picture import ROOT, layers
 
 
 @pytest.fixture(autouse=True)
-def foci_logger() -> Iterator[None]:
+def loggers() -> Iterator[None]:
     """import-linter disables all loggers that exist; tests that follow read FOCI's."""
+    known = logging.root.manager.loggerDict.values()
+    before = [one for one in known if isinstance(one, logging.Logger) and not one.disabled]
     yield
-    logging.getLogger("foci").disabled = False
+    for one in before:
+        one.disabled = False
 
 
 def test_the_import_contracts_hold() -> None:

@@ -137,3 +137,18 @@ def test_the_lock_holds_hashes_of_the_pinned_versions() -> None:
 
 def name_of(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*-*.yml")),
+    ids=lambda path: path.stem,
+)
+def test_issue_forms_have_what_the_host_asks_for(path: Path) -> None:
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert form["name"]
+    assert form["description"]
+    kinds = {field["type"] for field in form["body"]}
+    assert kinds <= {"textarea", "input"}
+    labels = [field["attributes"]["label"] for field in form["body"]]
+    assert len(labels) == len(set(labels)) >= 3

@@ -108,7 +108,12 @@ def audit(
     """
     chosen = configure(AuditSettings, settings)
     sources = open_sources(
-        model, cohort, model_options=model_options or {}, expect=expect, n_cap=chosen.tile_cap
+        model,
+        cohort,
+        model_options=model_options or {},
+        expect=expect,
+        n_cap=chosen.tile_cap,
+        output=chosen.output,
     )
     if name is not None:
         sources = replace(sources, name=name)

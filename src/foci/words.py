@@ -1,13 +1,15 @@
-"""Words: how counts, lists and rounded numbers read in a sentence."""
+"""Words and colours: how counts, lists and rounded numbers read, and how rankings are drawn."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 
@@ -19,6 +21,9 @@ def counted(n: int, what: str) -> str:
     """
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
+
+ANY_FLOAT = Context(prec=400)
+"""Rounds numbers of any size; the usual context refuses those of more than 28 digits."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -98,7 +103,9 @@ def decimals(value: float, digits: int) -> str:
     >>> decimals(92.5, 0), f"{92.5:.0f}", decimals(-0.125, 2), decimals(-0.001, 2)
     ('93', '92', '-0.13', '0.00')
     """
-    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    if not math.isfinite(value):
+        return str(value)
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, ANY_FLOAT)
     return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
 
 
@@ -109,3 +116,37 @@ def in_percent(share: float) -> str:
     ('93%', '8%')
     """
     return f"{decimals(100 * share, 0)}%"
+
+
+COLOURS: dict[str, tuple[str, str]] = {
+    "native": ("#1d5fa8", "#6fb3ff"),
+    "evidence": ("#c2410c", "#fb923c"),
+    "selector": ("#7e22ce", "#b15cff"),
+    "minimal": ("#111827", "#f3f4f6"),
+    "random": ("#6b7280", "#9ca3af"),
+    "from-file": ("#be185d", "#f9a8d4"),
+    "greedy-insertion": ("#3f6212", "#bef264"),
+    "greedy-deletion": ("#854d0e", "#fcd34d"),
+    "single-tile": ("#9f1239", "#fda4af"),
+    "leave-one-out": ("#0f766e", "#2dd4bf"),
+    "gradient-x-input": ("#4d5b0c", "#d9e021"),
+    "integrated-gradients": ("#5b4a8a", "#b8b0ff"),
+    "feature-norm": ("#7c4a3a", "#d6b4a4"),
+}
+"""Colour of each ranking, on a light and on a dark ground: the same in every figure of FOCI.
+
+Text in them reads on white and on black, and the first five differ for colour-blind readers.
+"""
+
+
+def colour_of(ranking: str, dark: bool = False) -> str:
+    """Colour of a ranking; a map with a name of its own gets one that depends on the name alone.
+
+    >>> colour_of("native"), colour_of("native", dark=True), colour_of("Grad-CAM")
+    ('#1d5fa8', '#6fb3ff', '#5b4a8a')
+    """
+    known = COLOURS.get(ranking)
+    if known is None:
+        others = list(COLOURS)[5:]
+        known = COLOURS[others[zlib.crc32(ranking.encode()) % len(others)]]
+    return known[dark]

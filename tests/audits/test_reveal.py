@@ -1,5 +1,6 @@
 """Slides are ranked and revealed block by block; a block is written as soon as it is whole."""
 
+import copy
 import hashlib
 import os
 import signal
@@ -317,6 +318,42 @@ def test_the_first_deciding_count_of_a_large_slide_is_exact(name: str, preset: s
         at = kept.ks - 1
         np.testing.assert_allclose(kept.probs, alone[at], atol=1e-5)
         np.testing.assert_allclose(left.probs, without[at], atol=1e-5)
+
+
+def test_the_first_flip_of_a_large_slide_is_that_of_float64() -> None:
+    """Tiles that are nearly alike, and a classifier that is nearly undecided about them."""
+    moved = []
+    for seed in range(6):
+        torch.manual_seed(seed)
+        backbone = create("abmil", "paper", d_in=4, n_classes=2, d=16, head_hidden=8).eval()
+        rng, n = np.random.default_rng(seed), 400
+        x = (rng.normal(size=4) + 1e-6 * rng.normal(size=(n, 4))).astype(np.float32)
+        bag = Bag("s", x, coords=None)
+        double = copy.deepcopy(backbone).double()
+        with torch.no_grad():
+            gap = double(bag.x.double()) @ torch.tensor([1.0, -1.0], dtype=torch.float64)
+            last = [m for m in backbone.head.modules() if isinstance(m, torch.nn.Linear)][-1]
+            last.bias[0] -= gap
+        double = copy.deepcopy(backbone).double()
+        chosen = settings(k_max=16, deletion=(1, 2, 4))
+        found = SlideReveal(backbone, chosen)(
+            Slide("s", "c"), bag, [RankingJob("random", orders=1)]
+        )
+        left = found.curves["random"][1]
+        order = rankings.score("random", backbone, bag, seed=0).order
+        every = range(17, n)
+        target = int(double.predict(bag.x.double()).argmax())
+        single = Revealer(backbone, recheck=()).open(bag.x).curve(order, every, "delete")
+        exact = curve(double, bag.x.double(), order, every, "delete")
+        flips = [
+            [k for k, p in zip(every, probs, strict=True) if int(p.argmax()) != target]
+            for probs in (single, exact)
+        ]
+        far = left.ks > 16
+        stored = left.ks[far][left.probs[far].argmax(axis=1) != target]
+        assert stored[:1].tolist() == flips[1][:1]
+        moved.append(flips[0][:1] != flips[1][:1])
+    assert any(moved), "rounding moves none of these flips: the test says nothing"
 
 
 @pytest.mark.parametrize("n", [60, 256, 257, 1024, 5000])

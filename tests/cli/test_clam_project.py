@@ -6,11 +6,13 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tools.site.tutorial import Step, steps
 
 from tests.cli.invoke import Foci, Outcome
 from tests.makers.clam_project import EXTRA, OVERLAPPING, make_clam_project
+from tests.test_documents import blocks
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "clam-project.md"
+PAGE = "docs/bring-your-model.md"
 QUICK = {
     "doctor": (),
     "train": ("--epochs", "2", "--lr", "0.01", "--set", "d=16", "--set", "hidden=8"),
@@ -23,31 +25,28 @@ QUICK = {
 EACH = ", ".join(f"{case} (train and test)" for case in OVERLAPPING)
 
 
-def commands() -> list[list[str]]:
-    """All commands of the page, in order, without the prompt and the name of the program."""
-    page = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"```console\n(.*?)```", page, flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    assert all(line.startswith("$ foci ") for line in lines)
-    return [shlex.split(line)[2:] for line in lines]
+def commands() -> list[Step]:
+    """All commands of the page's tab, in order, and the lines that it shows below them."""
+    return steps("".join(f"```console\n{code}```\n" for code in blocks(PAGE, "console", "CLAM")))
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     make_clam_project(tmp_path)
-    (settings,) = re.findall(
-        r"```yaml\n# cohort.yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
-    )
+    (settings,) = blocks(PAGE, "yaml", "CLAM")
     (tmp_path / "cohort.yaml").write_text(settings)
     return tmp_path
 
 
 def test_the_documented_commands_alone(foci: Foci, project: Path) -> None:
     done: dict[str, Outcome] = {}
-    for command in commands():
+    for step in commands():
+        command = shlex.split(step.command.replace("\\\n", " "))[1:]
         outcome = foci(*command, *QUICK[command[0]])
         assert outcome.code == 0, (command, outcome.out, outcome.err)
+        assert step.shown in outcome.out
         done[" ".join(command)] = outcome
+    assert sum(bool(step.shown) for step in commands()) == 2
     doctor, clam, abmil, audit, _, compared, mapped = done.values()
 
     assert re.search(r"WARN\s+leakage\s+2 patients are in two splits:", doctor.out)

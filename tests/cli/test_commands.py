@@ -1,11 +1,15 @@
 """The command line as a person meets it."""
 
 import json
+import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from foci import __version__
 from tests.cli.invoke import Foci
@@ -34,7 +38,21 @@ def test_help_and_version_do_not_import_torch() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "foci", "--version"], capture_output=True, text=True, check=False
     )
-    assert done.stdout == f"foci {__version__}\n"
+    first, *others = done.stdout.splitlines()
+    assert first == f"foci {__version__}, Python {platform.python_version()}"
+    versions = dict(line.split(" ", 1) for line in others)
+    assert versions["torch"] == torch.__version__
+    assert versions["numpy"] == np.__version__
+    assert {"timm", "ray", "openslide-python", "starlette"} < set(versions)
+
+
+def test_completion_knows_the_commands() -> None:
+    words = {"_FOCI_COMPLETE": "complete_bash", "COMP_WORDS": "foci au", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("foci")],
+        env={**os.environ, **words}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["audit"]
 
 
 def test_doctor_table_and_exit_codes(foci: Foci, cohort: Path) -> None:

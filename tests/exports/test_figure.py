@@ -1,6 +1,7 @@
 """Figures: tissue where the tiles are, formats, and equal bytes for equal input."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from PIL import Image
 
 from foci.errors import SlideError
-from foci.exports.figures import DPI, WIDTH, Tissue, draw, look, write_figure
+from foci.exports.figures import DPI, WIDTH, Tissue, draw, draw_curves, look, write_figure
 from tests.exports.ranked_squares import COLUMNS, ORIGIN, SIDE, ranked, write_image
 from tests.makers.slides import squares, write_slide
 
@@ -71,6 +72,37 @@ def test_without_an_image_the_lattice_is_drawn(tmp_path: Path) -> None:
     figure = draw(ranked(), bare)
     assert len(figure.axes) == 2, "one panel per ranking, no crops"
     assert "No scale bar" in figure.get_supxlabel()
+
+
+def test_a_ranking_without_deciding_tiles_outlines_none(tmp_path: Path) -> None:
+    slide = ranked(9)
+    columns = tuple(replace(one, order=one.order[:0]) for one in slide.columns)
+    figure = draw(replace(slide, columns=columns), look(slide, None, None, pictures=True))
+    assert [axes.get_title() for axes in figure.axes] == [
+        "native: 4 deciding tiles",
+        "selector-0: decision survives",
+    ]
+    for axes, column in zip(figure.axes, columns, strict=True):
+        assert len(axes.collections) == 2, "the lattice and the annotated tile, no outline"
+        assert axes.title.get_color() == column.colour
+
+
+def test_without_positions_the_curves_are_drawn(tmp_path: Path) -> None:
+    slide = ranked()
+    figure = draw_curves(slide)
+    keep, remove = figure.axes
+    for axes, name in ((keep, "keep"), (remove, "remove")):
+        drawn = {line.get_label(): line for line in axes.lines}
+        for column, label in zip(slide.columns, LABELS, strict=True):
+            counts, values = getattr(column, name)
+            assert drawn[label].get_xdata().tolist() == counts.tolist()
+            assert drawn[label].get_ydata().tolist() == values.tolist()
+            assert drawn[label].get_color() == column.colour
+    write_figure(slide, None, tmp_path / "a.pdf", "pdf")
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
+
+
+LABELS = ("native: 4 deciding tiles", "selector-0: decision survives")
 
 
 def test_a_slide_of_other_tiles_is_refused(tmp_path: Path) -> None:

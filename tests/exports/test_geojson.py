@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from foci.exports.tables import feature_collection, tile_uuid, to_text
+from foci.words import colour_of
 from tests.exports.ranked_squares import ORIGIN, SIDE, ranked
 
 
@@ -50,7 +51,7 @@ def check_as_qupath_does(text: str) -> list[dict[str, Any]]:
 def test_tiles_begin_where_qupath_counts_from() -> None:
     slide = ranked()
     native = slide.columns[0]
-    text = to_text(feature_collection(slide, native, (255, 214, 10), ORIGIN))
+    text = to_text(feature_collection(slide, native, ORIGIN))
     features = check_as_qupath_does(text)
     assert len(features) == 9
     first = features[0]
@@ -58,7 +59,7 @@ def test_tiles_begin_where_qupath_counts_from() -> None:
     assert first["properties"]["name"] == "native 1"
     assert first["properties"]["classification"] == {
         "name": "FOCI native",
-        "color": [255, 214, 10],
+        "color": [0x1D, 0x5F, 0xA8],
     }
     assert first["properties"]["measurements"] == {
         "foci:rank": 1,
@@ -66,18 +67,20 @@ def test_tiles_begin_where_qupath_counts_from() -> None:
         "foci:p revealed": 0.5,
     }, "delta p was not measured there"
     assert features[1]["properties"]["measurements"]["foci:delta p"] == pytest.approx(0.01)
-    unshifted = feature_collection(slide, native, (0, 0, 0))["features"][0]
+    other = feature_collection(slide, slide.columns[1])["features"][0]["properties"]
+    assert other["classification"]["color"] == list(bytes.fromhex(colour_of("selector")[1:]))
+    unshifted = feature_collection(slide, native)["features"][0]
     assert unshifted["geometry"]["coordinates"][0][0] == [1000 + 3 * SIDE, 700 + 2 * SIDE]
 
 
 def test_identifiers_are_stable_and_the_tile_s_own() -> None:
     slide = ranked()
-    texts = [to_text(feature_collection(slide, slide.columns[0], (1, 2, 3))) for _ in range(2)]
+    texts = [to_text(feature_collection(slide, slide.columns[0])) for _ in range(2)]
     assert texts[0] == texts[1]
     first = json.loads(texts[0])["features"][0]
     assert first["id"] == tile_uuid("s", "native", 111), "row 11 of the bag is tile 111 of the file"
     assert uuid.UUID(first["id"]).version == 5
-    longer = feature_collection(ranked(12), ranked(12).columns[0], (1, 2, 3))["features"]
+    longer = feature_collection(ranked(12), ranked(12).columns[0])["features"]
     assert [f["id"] for f in longer[:9]] == [f["id"] for f in json.loads(texts[0])["features"]]
-    other = feature_collection(slide, slide.columns[1], (1, 2, 3))["features"]
+    other = feature_collection(slide, slide.columns[1])["features"]
     assert {f["id"] for f in other}.isdisjoint(f["id"] for f in longer)

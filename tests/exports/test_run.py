@@ -10,7 +10,13 @@ import pytest
 from foci.audits import StoredAudit
 from foci.errors import FociError
 from foci.exports.run import export
-from foci.exports.tables import columns_to_export, ranked_slides, read_names, slides_to_export
+from foci.exports.tables import (
+    SURVIVES,
+    columns_to_export,
+    ranked_slides,
+    read_names,
+    slides_to_export,
+)
 from foci.slides.image import file_name
 from tests.makers.synthetic import HOSTILE, Plan, make
 
@@ -102,6 +108,41 @@ def test_a_slide_without_positions_costs_only_itself(
         f"{PLAIN}.selector-0.geojson",
         f"{PLAIN}.svg",
     ]
+
+
+def test_slides_without_positions_have_a_figure_of_curves(
+    audit: StoredAudit, tmp_path: Path
+) -> None:
+    done = export(audit, tmp_path, ["pdf", "csv"], [UNPLACED], k="decisive")
+    assert [path.name for path in done.files] == [f"{UNPLACED}.pdf", f"{UNPLACED}.csv"]
+    assert not done.skipped
+
+
+def test_where_no_tiles_decide_none_is_shown_and_it_is_said_why(
+    audit: StoredAudit, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    measured, names = audit.measured(), audit.curves.slide_ids
+    decisive = measured.of("native").decisive[0]
+    columns = columns_to_export(measured, ["native"])
+    reasons = set()
+    for row, slide in enumerate(ranked_slides(audit, names, columns, "decisive")):
+        (native,) = slide.columns
+        if not np.isnan(decisive[row]):
+            assert (len(native), native.why_none) == (decisive[row], "")
+            continue
+        assert len(native) == 0
+        sure = measured.slides.full[row].max() >= audit.manifest.settings.kappa
+        target = int(measured.slides.full[row].argmax())
+        kept = audit.curves.deletions("native", None)[row].probs.argmax(axis=1) == target
+        want = "model not sure" if not sure else SURVIVES if kept.all() else "no deciding tiles"
+        assert native.why_none == want
+        reasons.add(want)
+    assert SURVIVES in reasons
+    export(audit, tmp_path, ["geojson"], names[4:], rankings=["native"], k="decisive")
+    lines = [line for line in caplog.messages if line.endswith(f"{SURVIVES} under native")]
+    assert lines
+    name = file_name(lines[0].split(":")[0])
+    assert json.loads((tmp_path / f"{name}.native.geojson").read_text())["features"] == []
 
 
 def test_hostile_names_stay_in_the_folder(audit: StoredAudit, tmp_path: Path) -> None:

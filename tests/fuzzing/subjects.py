@@ -13,15 +13,24 @@ import torch
 
 from foci import backbones
 from foci.audits import StoredAudit
-from foci.audits.audit import read_marks, recompute
+from foci.audits.audit import recompute
+from foci.audits.compare import compare
 from foci.audits.settings import read_configuration
+from foci.audits.truth import read_truth
 from foci.backbones.checkpoints import open_checkpoint
 from foci.bags import read_bag
 from foci.bags.cohort import CohortOptions
 from foci.bags.doctor import examine
 from foci.bags.importers import read_slides
+from foci.cli.commands.compare import show as show_comparison
+from foci.cli.text import show as show_audit
+from foci.exports.run import export
+from foci.exports.tables import slides_to_export
 from foci.rankings.from_file import read_scores
+from foci.reports import write_comparison, write_report
+from foci.reports.payload import to_json
 from foci.slides.image import SlideImage
+from foci.viewer.slides import Catalogue, cohort_of, slide_of
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.fuzzing.mutations import (
     BYTES,
@@ -94,6 +103,10 @@ def _slideflow(folder: Path) -> None:
     write.slideflow(folder / "s.pt", X, XY)
 
 
+def _slide2vec(folder: Path) -> None:
+    write.slide2vec(folder, "s", X, XY)
+
+
 def _npz(folder: Path) -> None:
     np.savez(folder / "s.npz", features=X, coords=XY, patch_size_level0=256)
 
@@ -112,6 +125,11 @@ def _torchmil(folder: Path) -> None:
         np.save(folder / name / "s.npy", array)
 
 
+def _vectors(folder: Path) -> None:
+    columns = {"features": X.tolist(), "x": XY[:, 0], "y": XY[:, 1]}
+    pq.write_table(pa.table(columns), folder / "s.parquet")
+
+
 def _compressed(folder: Path) -> None:
     with h5py.File(folder / "s.h5", "w") as file:
         made = file.create_dataset("features", data=X, chunks=(8, 16), compression="gzip")
@@ -127,6 +145,17 @@ FEATURE_FILES: dict[str, Subject] = {
     "CLAM patches": _hdf5(_clam, "patches/s.h5", "features/h5_files/s.h5"),
     "STAMP .h5": _hdf5(_stamp),
     "compressed .h5": _hdf5(_compressed),
+    "AnnData": _hdf5(lambda f: write.anndata(f / "s.h5ad", X, XY), "s.h5ad"),
+    ".parquet": Subject("Parquet", _vectors, "s.parquet", bag("s.parquet"), PARQUET),
+    "slide2vec .pt": Subject(
+        ".pt features", _slide2vec, "tile_embeddings/s.pt", bag("tile_embeddings/s.pt"), TORCH
+    ),
+    "slide2vec settings": Subject(
+        "JSON", _slide2vec, "tile_embeddings/s.meta.json", bag("tile_embeddings/s.pt"), JSON
+    ),
+    "slide2vec tiles": Subject(
+        "NumPy", _slide2vec, "tiles/s.coordinates.npz", bag("tile_embeddings/s.pt"), ZIP
+    ),
     "CLAM .pt": Subject(
         ".pt features",
         lambda f: write.clam_pt(f, "s", X),
@@ -179,6 +208,9 @@ def _doctored(folder: Path) -> None:
     (folder / "labels.csv").write_text(LABELS)
 
 
+SHOWN = {"a", "b", "report.html", "comparison.html", "exports"}
+
+
 def _audit(folder: Path) -> None:
     write_folder(
         folder / "a", {"native": [[9, 8]], "random": [[6, 6]] * 2}, ["A", "B"], ["tumour", None]
@@ -188,6 +220,29 @@ def _audit(folder: Path) -> None:
 def _opened(folder: Path) -> object:
     audit = StoredAudit.load(folder / "a")
     return audit.summary, audit.slides, list(audit.tiles()), recompute(audit, kappa=0.8)
+
+
+def _audits(folder: Path) -> None:
+    _audit(folder)
+    write_folder(folder / "b", {"native": [[5, 8]], "random": [[7, 6]]}, ["A", "B"], [None] * 2)
+
+
+def _shown(folder: Path) -> object:
+    """What ``report``, ``compare``, ``export`` and ``view`` do with an audit of somebody else."""
+    audit, lines = StoredAudit.load(folder / "a", accept_changed=True), list[str]()
+    show_audit(audit, lines.append)
+    write_report(audit, folder / "report.html")
+    both = [audit, StoredAudit.load(folder / "b")]
+    show_comparison(compare(both), lines.append)
+    write_comparison(both, folder / "comparison.html")
+    export(audit, folder / "exports", ["csv", "geojson"], slides_to_export(audit))
+    catalogue = Catalogue(audit)
+    numbers = range(len(audit.curves.slide_ids))
+    shown = [to_json(cohort_of(catalogue)), *(to_json(slide_of(catalogue, n)) for n in numbers)]
+    outside = {path.name for path in folder.iterdir()} - SHOWN
+    if outside:
+        raise AssertionError(f"wrote {outside}")
+    return shown
 
 
 def _trained(folder: Path) -> None:
@@ -259,6 +314,16 @@ OTHER_FILES: dict[str, Subject] = {
     "curves.parquet": Subject("Parquet", _audit, "a/curves.parquet", _opened, PARQUET),
     "slides.parquet": Subject("Parquet", _audit, "a/slides.parquet", _opened, PARQUET),
     "rankings.parquet": Subject("Parquet", _audit, "a/rankings.parquet", _opened, PARQUET),
+    **{
+        f"{name} on pages": Subject("audits on pages", _audits, f"a/{name}", _shown, mutations)
+        for name, mutations in (
+            ("manifest.json", JSON),
+            ("summary.json", JSON),
+            ("curves.parquet", PARQUET),
+            ("slides.parquet", PARQUET),
+            ("rankings.parquet", PARQUET),
+        )
+    },
     "scores .parquet": Subject(
         "Parquet",
         _tiles("score", [0.5] * 6),
@@ -270,7 +335,7 @@ OTHER_FILES: dict[str, Subject] = {
         "Parquet",
         _tiles("witness", [True, False] * 3),
         "s.parquet",
-        lambda f: read_marks(f / "s.parquet"),
+        lambda f: read_truth(f / "s.parquet"),
         PARQUET,
     ),
     "weights.safetensors": Subject(

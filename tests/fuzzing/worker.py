@@ -9,6 +9,7 @@ import os
 import resource
 import shutil
 import sys
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -61,10 +62,12 @@ def main(seed: int, first: int, beyond: int, good: str, place: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for case in range(first, beyond):
-        _say(case, "started", "")
+        _say(case, "started", "", 0.0, 0)
+        start = time.process_time()
         outcome, what = run(case, seed, Path(good), Path(place))
+        seconds = time.process_time() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        _say(case, outcome, what, peak)
+        _say(case, outcome, what, seconds, peak)
 
 
 def _say(*line: object) -> None:

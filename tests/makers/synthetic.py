@@ -11,6 +11,7 @@ from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredA
 from foci.audits.folder import CURVES, MANIFEST, SUMMARY
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.numbers import agreement, summarise
+from foci.audits.records import Localised, RankingTruth, TruthRecord
 from foci.audits.settings import null_counts
 from foci.files.hashes import file_digest
 from foci.rankings import NULL_MAPS
@@ -185,6 +186,20 @@ def _classes(plan: Plan) -> tuple[str, ...]:
     return ("LUAD", "LUSC") if plan.n_classes == 2 else tuple("ABCDEFGH"[: plan.n_classes])
 
 
+def _against_truth(plan: Plan, precision: float, average: float) -> RankingTruth:
+    def found(estimate: float) -> Localised:
+        low, high = estimate - 0.1, estimate + 0.1
+        return Localised(estimate=estimate, low=low, high=high, chance=0.06, n_slides=plan.n_slides)
+
+    return RankingTruth(
+        average_precision=found(average),
+        precision8=found(precision),
+        precision32=found(precision / 2),
+        froc=[found(0.5)] * 4,
+        deciding=found(precision),
+    )
+
+
 def _manifest(plan: Plan, settings: AuditSettings, hashes: dict[str, str]) -> Manifest:
     return bare_manifest(
         "abmil <demo> & co",
@@ -206,10 +221,13 @@ def _manifest(plan: Plan, settings: AuditSettings, hashes: dict[str, str]) -> Ma
         versions={"foci": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.7"},
         finished="2026-11-16T08:03:20+00:00",
         files=hashes,
-        truth={
-            "precision8": {"native": 0.41, "selector": 0.83, "random": 0.06},
-            "average_precision": {"native": 0.33, "selector": 0.71, "random": 0.06},
-            "n_slides": plan.n_slides,
-            "what": "Tiles planted by the maker of the synthetic slides.",
-        },
+        truth=TruthRecord(
+            what="Tiles planted by the maker of the synthetic slides.",
+            n_slides=plan.n_slides, n_cases=plan.n_slides, n_tiles=100 * plan.n_slides,
+            false_tiles=[1, 2, 4, 8],
+            rankings={
+                "native": _against_truth(plan, 0.41, 0.33),
+                "selector": _against_truth(plan, 0.83, 0.71),
+            },
+        ),
     )  # fmt: skip

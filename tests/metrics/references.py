@@ -41,6 +41,20 @@ def stable_msk(probs: Sequence[Row], ks: Sequence[int], target: int, kappa: floa
     return None
 
 
+def carried_share(counts: Sequence[Sequence[Count]], ks: Sequence[int]) -> list[float]:
+    """One slide, one order and one count after the other."""
+    shares = []
+    for k in ks:
+        carried = Fraction(0)
+        for slide in range(len(counts[0])):
+            for order in counts:
+                count = order[slide]
+                if count is not None and not nan(count) and count <= k:
+                    carried += Fraction(1, len(counts) * len(counts[0]))
+        shares.append(float(carried))
+    return shares
+
+
 def reach(msks: Sequence[Count]) -> float:
     return sum(not nan(value) for value in msks) / len(msks)
 
@@ -170,6 +184,23 @@ def auc(probs: Sequence[Row], labels: Sequence[int]) -> float:
     return each[1] if n_classes == 2 else mean(each)
 
 
+def c_index(risk: Row, time: Row, event: Sequence[int]) -> float:
+    right = pairs = 0.0
+    for i in range(len(risk)):
+        for j in range(len(risk)):
+            earlier = time[i] < time[j] or (time[i] == time[j] and not event[j])
+            if i != j and event[i] and earlier:
+                pairs += 1
+                right += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
+    return right / pairs
+
+
+def r_squared(predicted: Row, value: Row) -> float:
+    mean = sum(value) / len(value)
+    left = sum((y - f) ** 2 for f, y in zip(predicted, value, strict=True))
+    return 1 - left / sum((y - mean) ** 2 for y in value)
+
+
 def selected_only_auc(
     probs: Sequence[Sequence[Row]],
     ks: Sequence[Sequence[int]],
@@ -284,6 +315,16 @@ def spearman(first: Row, second: Row) -> float:
 
 def precision_at_k(scores: Row, truth: Sequence[int], k: int) -> float:
     return sum(truth[i] for i in best_first(scores)[:k]) / k
+
+
+def froc(scores: Row, lesions: Sequence[int], false_tiles: int) -> float:
+    seen, outside = set(), 0
+    for i in best_first(scores):
+        outside += lesions[i] == 0
+        if outside > false_tiles:
+            break
+        seen |= {lesions[i]} - {0}
+    return len(seen) / len(set(lesions) - {0})
 
 
 def average_precision(scores: Row, truth: Sequence[int]) -> float:

@@ -30,6 +30,14 @@ def marked(rng: Generator, *, at_k: bool) -> dict[str, Any]:
     return drawn | ({"k": int(rng.integers(1, n + 1))} if at_k else {})
 
 
+def regions(rng: Generator) -> dict[str, Any]:
+    n = int(rng.integers(1, 12))
+    lesions = rng.integers(0, 4, size=n)
+    lesions[rng.integers(n)] = 1 + rng.integers(3)
+    scores = rng.integers(0, 4, size=n).astype(float)
+    return {"scores": scores, "lesions": lesions, "false_tiles": int(rng.integers(0, n + 1))}
+
+
 @dataclass(frozen=True)
 class Trial:
     draw: Callable[[Generator], dict[str, Any]]
@@ -167,6 +175,19 @@ def selections(rng: Generator) -> dict[str, Any]:
     return drawn | {"probs": probs, "ks": ks[rows], "n_tiles": n_tiles, "full": full, "k": k}
 
 
+def survival(rng: Generator) -> dict[str, Any]:
+    n = int(rng.integers(2, 12))
+    event = rng.integers(0, 2, size=n)
+    time = rng.integers(1, 8, size=n).astype(float)
+    event[0], time[0], time[1] = 1, 1.0, 9.0  # one pair can be compared
+    return {"risk": rng.integers(0, 4, size=n).astype(float), "time": time, "event": event}
+
+
+def regression(rng: Generator) -> dict[str, Any]:
+    predicted, value = rng.normal(size=(2, int(rng.integers(2, 9))))
+    return {"predicted": predicted, "value": value}
+
+
 def share(slides: list[metrics.Specificity]) -> float:
     wins = [
         slide.target_msk is not None and slide.target_msk < (slide.rival_msk or np.inf)
@@ -183,6 +204,10 @@ TRIALS: dict[str, Trial] = {
     "stable_msk": Trial(at_kappa, references.stable_msk),
     "decisive_k": Trial(decisive, references.decisive_k),
     "efficiency": Trial(minima, references.efficiency),
+    "carried_share": Trial(
+        lambda rng: {"counts": np.stack([counts(rng, 9) for _ in range(3)]), "ks": grid(rng)},
+        references.carried_share,
+    ),
     "stable_decisive_k": Trial(decisive, partial(references.decisive_k, stable=True)),
     "geometric_mean_ratio": Trial(
         lambda rng: {"a": counts(rng, 9), "b": counts(rng, 9)},
@@ -213,9 +238,12 @@ TRIALS: dict[str, Trial] = {
     "specificity": Trial(lambda rng: with_full(rng) | {"kappa": 0.5}, references.specificity),
     "specific_share": Trial(slides, share),
     "auc": Trial(predictions, references.auc),
+    "c_index": Trial(survival, references.c_index),
+    "r_squared": Trial(regression, references.r_squared),
     "selected_only_auc": Trial(selections, references.selected_only_auc),
     "jaccard_at_k": Trial(two_rankings_at_k, references.jaccard_at_k),
     "spearman": Trial(two_rankings, references.spearman),
     "precision_at_k": Trial(lambda rng: marked(rng, at_k=True), references.precision_at_k),
+    "froc": Trial(regions, references.froc),
     "average_precision": Trial(lambda rng: marked(rng, at_k=False), references.average_precision),
 }

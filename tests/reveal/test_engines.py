@@ -9,9 +9,10 @@ from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
+from foci.backbones.layers.nystrom import NystromAttention
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models.abmil import ABMIL
-from foci.backbones.models.transmil import TransMIL
+from foci.backbones.models.transmil import TransMIL, TransMILNystrom
 from foci.errors import FociError
 from foci.reveal import EmbeddedBag, Revealer, choose_engine, curve, default_counts, engines
 from foci.reveal import pooled as pooled_module
@@ -158,6 +159,26 @@ def test_every_model_can_be_forwarded_subset_by_subset(name: str, preset: str) -
     torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize(("name", "preset"), [("transmil", "official"), ("mhim-mil", "selfattn")])
+def test_first_projections_are_computed_once_per_bag(
+    name: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, x, ks = small(name, preset, 2).double().eval(), bag(30), [1, 5, 11, 20]
+    want = curve(model, x, order(30), ks, engine="reference")
+    projected: list[int] = []
+    project = NystromAttention.project
+
+    def counted(self: NystromAttention, tokens: Tensor) -> Tensor:
+        projected.append(tokens.shape[-2])
+        return project(self, tokens)
+
+    monkeypatch.setattr(NystromAttention, "project", counted)
+    opened = Revealer(model, recheck=()).open(x)
+    torch.testing.assert_close(opened.curve(order(30), ks), want, rtol=0, atol=1e-9)
+    opened.single_tiles()
+    assert [n for n in projected if n > 1] == [30]
+
+
 class Calibrated(TransMIL):
     """A temperature, where a shortcut would not see it."""
 
@@ -182,9 +203,20 @@ class HalfCalibratedPool(ABMIL):
         return super().aggregate(tokens, mask, gate) / 5
 
 
-@pytest.mark.parametrize("subclass", [Calibrated, CalibratedPool, HalfCalibratedPool])
-def test_an_overridden_answer_is_not_gone_around(subclass: type[TransMIL | ABMIL]) -> None:
-    base = small("transmil" if issubclass(subclass, TransMIL) else "abmil", "paper", 2)
+class CalibratedNystrom(TransMILNystrom):
+    """The same for the official TransMIL; it would not understand shared tokens."""
+
+    def classify(self, tokens: Tensor) -> Tensor:
+        assert tokens.shape[-1] == self.d_token
+        return 2 * super().classify(tokens)
+
+
+@pytest.mark.parametrize(
+    "subclass", [Calibrated, CalibratedPool, HalfCalibratedPool, CalibratedNystrom]
+)
+def test_an_overridden_answer_is_not_gone_around(subclass: type[Backbone]) -> None:
+    preset = "official" if issubclass(subclass, TransMILNystrom) else "paper"
+    base = small("abmil" if issubclass(subclass, ABMIL) else "transmil", preset, 2)
     model = subclass(**base.config).double()
     x, sequence = bag(9), order(9)
     want = curve(model, x, sequence, engine="reference")

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from markdown.extensions.toc import slugify
 from tools.site.commands import command_page
-from tools.site.pages import FROM_ROOT, ROOT
+from tools.site.pages import DOCS, FROM_ROOT, ROOT
 from tools.site.python_page import PACKAGES, python_page
 from typer.main import get_command
 
 import foci
 from foci.cli import app
 
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 MADE = {*FROM_ROOT.values(), "commands.md", "python.md"}
 
 
@@ -28,7 +29,7 @@ def test_every_page_can_be_found() -> None:
     """In the navigation, or by a link of another page; and the navigation leads somewhere."""
     settings = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
     listed = entries(settings["project"]["nav"])
-    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+    texts = {page: (DOCS / page).read_text(encoding="utf-8") for page in PAGES}
     notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs").rglob("*.ipynb")}
     pages = {*texts, *MADE, *notebooks}
     assert len(listed) == len(set(listed))
@@ -49,11 +50,12 @@ def headings(text: str) -> set[str]:
     return {slugify(re.sub(r"[`*$]|\]\([^)]*\)", "", title), "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_to_a_heading(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for target, anchor in re.findall(r"\]\(((?:\.\./)?[\w-]*(?:\.md)?)#([^)]+)\)", text):
-        there = (ROOT / "docs" / (target or page)).read_text(encoding="utf-8")
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(((?:[\w.-]+/)*[\w-]*(?:\.md)?)#([^)]+)\)", text):
+        path = DOCS / page
+        there = (path.parent / target if target else path).read_text(encoding="utf-8")
         assert anchor in headings(there), f"{target}#{anchor}"
 
 
@@ -79,12 +81,9 @@ def shown_commands(text: str) -> list[list[str]]:
     return [one[one.index("foci") + 1 :] for one in words if "foci" in one]
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", *sorted(p.name for p in (ROOT / "docs").glob("*.md"))]
-)
+@pytest.mark.parametrize("page", ["../README.md", *PAGES])
 def test_every_command_and_option_that_a_page_shows_exists(page: str) -> None:
-    folder = ROOT if page == "README.md" else ROOT / "docs"
-    for words in shown_commands((folder / page).read_text(encoding="utf-8")):
+    for words in shown_commands((DOCS / page).read_text(encoding="utf-8")):
         command: Any = get_command(app)
         while hasattr(command, "commands") and words and not words[0].startswith("-"):
             assert words[0] in command.commands, words

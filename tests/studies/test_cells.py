@@ -15,6 +15,7 @@ from foci.audits import StoredAudit
 from foci.audits.prepare import ready_to_fit
 from foci.backbones import Backbone, fingerprint
 from foci.bags import Cohort
+from foci.engines.base import InProcess
 from foci.errors import FociError
 from foci.selectors import recipe, vary
 from foci.selectors.fitting import new_head
@@ -28,8 +29,9 @@ from foci.studies.cells import (
     train_jointly,
     validation_aukc,
 )
-from foci.studies.engine.schedule import InProcess, Tally, run_plan
+from foci.studies.estimates import Tally
 from foci.studies.plan import StudyFolder
+from foci.studies.run import CellWork, run_plan
 from foci.studies.study import read_cohort
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
@@ -51,7 +53,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 @pytest.fixture(scope="module", autouse=True)
 def tally(study: StudyFolder) -> Tally:
-    return run_plan(study, study.plan(), InProcess(study))
+    plan = study.plan()
+    return run_plan(study, plan, InProcess(CellWork.of(study, plan)))
 
 
 def result(study: StudyFolder, **wanted: object) -> Path:

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from PIL import Image
 from starlette.testclient import TestClient
 
 from foci.audits import StoredAudit
+from foci.audits.truth import localise, read_truth
 from foci.exports.run import export
 from foci.viewer.marks import MarkBook
 from foci.viewer.slides import Catalogue
@@ -61,41 +62,99 @@ def test_what_cannot_be_exported_says_why(client: TestClient, images: dict[str, 
     assert "cannot be exported" in answer.json()["error"]
 
 
-def test_marks_are_appended(client: TestClient, catalogue: Catalogue, marks: MarkBook) -> None:
+def test_labels_are_appended(client: TestClient, catalogue: Catalogue, marks: MarkBook) -> None:
     tiles = catalogue.tiles(5)
     first, second = (int(tile) for tile in tiles.order("native")[:2])
-    for rank, tile, opinion in ((1, first, "relevant"), (2, second, "irrelevant")):
-        sent = {**MARK, "tile": tile, "rank": rank, "opinion": opinion, "reader": '=Dr, "A"'}
+    for tile, label in ((first, "tumour"), (second, " my\nown ")):
+        sent = {**MARK, "tile": tile, "label": label, "reader": '=Dr, "A"'}
         answer = client.post("/api/marks", json=sent, headers={"Origin": ADDRESS})
         assert answer.status_code == 204
     with marks.path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [row["opinion"] for row in rows] == ["relevant", "irrelevant"]
+    assert [row["label"] for row in rows] == ["tumour", "my own"]
     assert [int(row["tile"]) for row in rows] == [first, second]
-    assert [row["rank"] for row in rows] == ["1", "2"]
-    assert {row["reader"] for row in rows} == {'\'=Dr, "A"'}
+    assert {row["reader"] for row in rows} == {'\'=Dr, "A"'}, "no formula for a spreadsheet"
     assert {row["slide_id"] for row in rows} == {tiles.slide_id}
     assert tiles.coords is not None
     assert [int(rows[0]["x"]), int(rows[0]["y"])] == tiles.coords[first].tolist()
+    text = client.get("/api/labels.csv").text
+    results = list(csv.DictReader(text.splitlines()))
+    assert [row["rank:native"] for row in results] == ["1", "2"]
+    order = tiles.order("selector-0").tolist()
+    assert [int(row["rank:selector-0"]) for row in results] == [
+        order.index(first) + 1, order.index(second) + 1,
+    ]  # fmt: skip
 
 
-def test_a_rank_that_is_not_the_tiles_is_refused(
+def test_a_study_mixes_first_and_random_tiles_in_the_reader_s_own_order(
     client: TestClient, catalogue: Catalogue, marks: MarkBook
 ) -> None:
-    order = catalogue.tiles(5).order("native")
-    wrong = int(order[np.arange(len(order)) != 0][0])
-    sent = {**MARK, "tile": wrong, "rank": 1}
-    answer = client.post("/api/marks", json=sent, headers={"Origin": ADDRESS})
+    asked = client.get("/api/study", params={"reader": "R1", "first": "4"}).json()
+    assert asked["labels"] == ["tumour", "stroma", "artefact", "cannot tell"]
+    shown = {one["slide"] for one in asked["tiles"]}
+    assert shown == {0, 5, 6}, "slides with an image"
+    for number in shown:
+        tiles = catalogue.tiles(number)
+        own = {one["tile"] for one in asked["tiles"] if one["slide"] == number}
+        for name in ("native", "selector-0"):
+            assert own >= set(tiles.order(name)[:4].tolist())
+        assert len(own) <= 12
+    places = [(one["slide"], one["tile"]) for one in asked["tiles"]]
+    assert len(set(places)) == len(places)
+    assert places != sorted(places)
+    again = client.get("/api/study", params={"reader": "R1", "first": "4"}).json()
+    assert again == asked
+    other = client.get("/api/study", params={"reader": "R2", "first": "4"}).json()
+    assert sorted(places) == sorted((one["slide"], one["tile"]) for one in other["tiles"])
+    assert other["tiles"] != asked["tiles"]
+    slide, tile = places[0]
+    sent = {"reader": "R1", "slide": slide, "tile": tile, "label": "fat"}
+    client.post("/api/marks", json=sent, headers={"Origin": ADDRESS})
+    after = client.get("/api/study", params={"reader": "R1", "first": "4"}).json()
+    assert after["tiles"][0]["label"] == "fat"
+    assert after["labels"][-1] == "fat"
+    assert all(one["label"] is None for one in after["tiles"][1:])
+
+
+@pytest.mark.parametrize("query", ["", "reader=R", "reader=R&first=0", "reader=R&first=99"])
+def test_a_study_of_nobody_or_of_too_much_is_refused(client: TestClient, query: str) -> None:
+    answer = client.get(f"/api/study?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("study: ")
+
+
+def test_a_tile_that_is_not_there_is_refused(client: TestClient, marks: MarkBook) -> None:
+    answer = client.post("/api/marks", json={**MARK, "tile": 10**6}, headers={"Origin": ADDRESS})
     assert answer.status_code == 422
     assert answer.json() == {"error": "mark: is of a tile that is not there; reload the page"}
     assert not marks.path.exists()
 
 
-def test_a_name_is_no_formula(client: TestClient, catalogue: Catalogue, marks: MarkBook) -> None:
-    tile = int(catalogue.tiles(5).order("native")[0])
-    sent = {**MARK, "tile": tile, "reader": "=1+1"}
-    assert client.post("/api/marks", json=sent, headers={"Origin": ADDRESS}).status_code == 204
-    assert ",'=1+1," in marks.path.read_text(encoding="utf-8")
+def test_labels_are_a_truth(
+    client: TestClient, catalogue: Catalogue, marks: MarkBook, audit: StoredAudit
+) -> None:
+    """What readers call tumour, foci report --truth compares with the rankings."""
+    first = [int(tile) for tile in catalogue.tiles(5).order("native")[:3]]
+    for tile, label in zip(first, ("tumour", "stroma", "tumour"), strict=True):
+        sent = {**MARK, "tile": tile, "label": label}
+        client.post("/api/marks", json=sent, headers={"Origin": ADDRESS})
+    found = localise(audit, read_truth(marks.path))
+    assert (found.n_slides, found.n_tiles) == (1, 3)
+    assert found.rankings["native"].average_precision.estimate == pytest.approx((1 + 2 / 3) / 2)
+
+
+def test_large_pictures_and_thumbnails(client: TestClient) -> None:
+    for path, size in (
+        ("/api/slides/5/tiles/0.jpeg?around=1", (1024, 1024)),
+        ("/api/slides/5/tiles/0.jpeg", (192, 192)),
+        ("/api/slides/5/thumbnail.jpeg", (192, 155)),
+    ):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        with Image.open(io.BytesIO(answer.content)) as picture:
+            assert picture.size == size
+    assert client.get("/api/slides/1/thumbnail.jpeg").status_code == 404
+    assert client.get("/api/slides/99/thumbnail.jpeg").status_code == 404
 
 
 EVERY_REQUEST = """

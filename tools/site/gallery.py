@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 import foci
-from foci.audits.audit import attach, read_marks
+from foci.audits.truth import attach, read_truth
 from foci.backbones import Backbone
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
@@ -142,7 +142,8 @@ def _shown(name: str, runs: Path, reports: Path) -> str:
     answers, asked = audit.answers, EXHIBITS[name]
     if (answers.map.answer, answers.order.answer) != (asked.believe, asked.order):
         raise RuntimeError(f"gallery: {name} is {answers.map.answer!r}, {answers.order.answer!r}")
-    write_report(attach(audit, read_marks(runs / "demo" / TRUTH), MARKED), reports / f"{name}.html")
+    truth = read_truth(runs / "demo" / TRUTH, what=MARKED)
+    write_report(attach(audit, truth), reports / f"{name}.html")
     address = f"{reports.name}/{name}.html"
     return (
         f'<p><a class="md-button" href="{address}">Open the live report</a></p>\n\n'

@@ -3,6 +3,7 @@
     python -m tools.site.tutorial
 
 runs every command of ``docs/tutorial.md`` in an empty folder and writes what it says into the page.
+Where the page ends an output with a line of three dots, only as many paragraphs are shown as now.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ PROGRESS = re.compile(r".+: \d+/\d+, .+ left\s*")
 SECONDS = re.compile(r"\d+(?:\.\d+)? s\b")
 HOME = "/home/you"
 """What the page shows in the place of the folder that the commands ran in."""
+DOTS = "\n\n...\n"
+"""How the page ends an output that it does not show to the end."""
 STATES = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "COLUMNS": "100"}
 
 
@@ -69,9 +72,21 @@ def renewed(text: str, said: list[str]) -> str:
     def block(found: re.Match[str]) -> str:
         members = len(re.findall(r"^\$ ", found[1], flags=re.MULTILINE))
         parts = (next(outputs) for _ in range(members))
-        return "```console\n" + "".join(f"$ {s.command}\n{output}" for s, output in parts) + "```"
+        texts = (f"$ {s.command}\n{shortened(s.shown, output)}" for s, output in parts)
+        return "```console\n" + "".join(texts) + "```"
 
     return FENCE.sub(block, text)
+
+
+def shortened(shown: str, said: str) -> str:
+    r"""What a page shows of an output: all of it, or its first paragraphs and a line of dots.
+
+    >>> shortened("a\n\nb\n\n...\n", "c\n\nd\n\ne\n\nf\n")
+    'c\n\nd\n\n...\n'
+    """
+    if not shown.endswith(DOTS):
+        return said
+    return "\n\n".join(said.split("\n\n")[: shown.count("\n\n")]) + DOTS
 
 
 def differences(shown: str, said: str) -> list[str]:
@@ -81,7 +96,7 @@ def differences(shown: str, said: str) -> list[str]:
     tenth, or by 0.05 where it has decimals: training amplifies the last bit of a sum, and
     processors disagree about that bit.
     """
-    here, there = (_parts(text) for text in (shown, said))
+    here, there = (_parts(text) for text in (shown, shortened(shown, said)))
     for number, (a, b) in enumerate(zip_longest(here, there, fillvalue="(the end)")):
         if not _same(a, b):
             before = " ".join(here[max(0, number - 8) : number])

@@ -24,6 +24,7 @@ from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats
 from foci.metrics.stats import MIN_DRAWS, Interval
+from foci.outputs import SURVIVAL
 from foci.words import counted, in_percent, listed, some, tally
 
 if TYPE_CHECKING:
@@ -525,6 +526,10 @@ def _on_labels(
     classes: Sequence[str],
     settings: AuditSettings,
 ) -> Iterator[str]:
+    if labelled is None and settings.output in SURVIVAL:
+        if not np.isfinite(slides.outcomes).all(axis=1).any() or not slides.outcomes.size:
+            yield "No audited slide has a time and an event: there is no C-index."
+        return
     if labelled is None:
         yield "No audited slide has a label: AUC, accuracy and the label view are left out."
         if settings.target == "label":

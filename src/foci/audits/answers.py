@@ -70,6 +70,7 @@ from foci.metrics.decisive import (
 )
 from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
+from foci.outputs import MEANING
 from foci.words import counted, decimals, in_percent
 
 CANDIDATES = (MINIMAL, EVIDENCE, SELECTOR)
@@ -279,9 +280,9 @@ class DecidedView:
         if not len(kept):
             return None
         names = [self.measured.slides.cases[row] for row in kept]
-        cases = np.unique(np.asarray(names), return_inverse=True)[1]  # once for all maps
-        shares = [float(patient_means(row[kept], cases).mean()) for row in drawn]
-        n_maps, d = len(shares) - len(REFERENCES), float(patient_means(own[kept], cases).mean())
+        means = patient_means(np.vstack([own, drawn])[:, kept], names)
+        d, *shares = means.mean(axis=1).tolist()
+        n_maps = len(shares) - len(REFERENCES)
         pvalue = null_pvalue(d, shares[:n_maps])
         return NullControl(
             ranking=ranking,
@@ -671,6 +672,8 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
         f"{counted(found.n_slides, 'decided slide')} have deciding tiles{ends}: alone they give "
         "the decision, and without them it changes."
     )
+    if view.settings.output in MEANING:
+        lines.append(MEANING[view.settings.output])
     if found.count is not None and found.count.estimate is not None:
         bound = "" if numbers.exact else " (upper bounds: not every count was tried)"
         low, high = (decimals(end or 0.0, 0) for end in (found.count_low, found.count_high))

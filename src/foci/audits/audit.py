@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from typing import Any, Self
 
 from foci.audits.folder import (
     AGAIN,
@@ -31,17 +26,15 @@ from foci.audits.folder import (
     read_slides,
     read_tiles,
     readable,
-    runs,
 )
-from foci.audits.manifest import Manifest, TruthRecord, write_manifest
+from foci.audits.manifest import Manifest
 from foci.audits.measure import MeasuredSlides, measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Alarm, Answers, Summary
 from foci.audits.settings import RELATIVE, AuditSettings, Kappa, View
 from foci.errors import FociError
-from foci.files.bounds import check_regular
 from foci.files.hashes import changed_files, check_format, was_changed
-from foci.metrics import average_precision, precision_at_k
+from foci.outputs import check_kappa, logit
 
 
 @dataclass(frozen=True)
@@ -138,8 +131,13 @@ class StoredAudit:
     def tiles(self, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
         """Iterate over the slides, or those named, each with its tiles and their scores."""
         path = self.folder / RANKINGS
+        missing = set(self.curves.slide_ids if slide_ids is None else slide_ids)
         with readable(path):
-            yield from read_tiles(path, slide_ids)
+            for tiles in read_tiles(path, slide_ids):
+                missing.discard(tiles.slide_id)
+                yield tiles
+        if missing:
+            raise FociError(path, f"has no tiles of {min(missing)}", AGAIN)
 
     def measured(self, settings: AuditSettings | None = None) -> MeasuredSlides:
         """Metrics of every slide, at the run's threshold and budget or at those of ``settings``.
@@ -206,6 +204,10 @@ def changed_settings(
         raise FociError("--kappa", f"is {kappa}", "give a confidence between 0 and 1")
     if view == "label" and "label" not in audit.summary.views:
         raise FociError("--view label", "no audited slide has a label", "use --view prediction")
+    if stored.tau is not None and "kappa" in changed:
+        # the distance that this confidence stands for
+        check_kappa(changed["kappa"])
+        changed["tau"] = stored.tau * logit(changed["kappa"]) / logit(stored.kappa)
     return stored.model_copy(update=changed)
 
 
@@ -233,82 +235,3 @@ def recompute(
             n_skipped=len(audit.skipped),
         )
     return stored if view is None else stored.model_copy(update={"first_view": view})
-
-
-# Compare rankings with annotated tiles: precision among the first 8, average precision.
-
-
-FIRST = 8
-"""Tiles in which precision is measured: about as many as a person looks at."""
-
-COLUMNS = ("slide_id", "tile", "witness")
-A = TypeVar("A", bound=StoredAudit)
-Marks = Mapping[str, NDArray[np.bool_]]
-"""For every slide a mask over the tiles of its file, True for a witness."""
-
-
-def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
-    """Read tile annotations from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
-    try:
-        check_regular(Path(path))
-        table = pq.read_table(path, columns=list(COLUMNS))
-        names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
-        order = np.lexsort((tiles, names))
-        names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        fix = f"give a Parquet file with the columns {', '.join(COLUMNS)}"
-        raise FociError(path, f"is no table of marked tiles ({why})", fix) from None
-    by_slide = {}
-    for start, end in runs(names):
-        if not np.array_equal(tiles[start:end], np.arange(end - start)):
-            what = f"does not mark every tile of {names[start]} exactly once"
-            raise FociError(path, what, "give one row per tile of the feature file")
-        by_slide[str(names[start])] = marks[start:end]
-    return by_slide
-
-
-def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthRecord:
-    """Precision among the first 8 tiles and average precision of every stored ranking.
-
-    Only slides that have a witness among their candidate tiles count. ``chance`` is the share of
-    witnesses, the mean precision of a random order. ``what`` says what was marked, and by whom.
-    """
-    precision: dict[str, list[float]] = {}
-    average: dict[str, list[float]] = {}
-    shares: list[float] = []
-    for slide in audit.tiles():
-        witness = _marks_of(slide, marks)
-        if witness is None or not witness.any():
-            continue
-        shares.append(float(witness.mean()))
-        for column, scores in slide.scores.items():
-            share = precision_at_k(scores, witness, min(FIRST, len(slide)))
-            precision.setdefault(column, []).append(share)
-            average.setdefault(column, []).append(average_precision(scores, witness))
-    if not shares:
-        raise FociError("truth", "marks no tile of any audited slide", "check the slides' names")
-    return TruthRecord(
-        what=what,
-        n_slides=len(shares),
-        chance=float(np.mean(shares)),
-        precision8={column: float(np.mean(v)) for column, v in precision.items()},
-        average_precision={column: float(np.mean(v)) for column, v in average.items()},
-    )
-
-
-def attach(audit: A, marks: Marks, what: str) -> A:
-    """Write the comparison into the audit's manifest and reload the audit."""
-    truth = compare_with_marks(audit, marks, what)
-    write_manifest(audit.folder, audit.manifest.model_copy(update={"truth": truth}))
-    return type(audit).load(audit.folder, accept_changed=bool(audit.changed))
-
-
-def _marks_of(slide: RankedTiles, marks: Marks) -> NDArray[np.bool_] | None:
-    mask = marks.get(slide.slide_id)
-    if mask is None:
-        return None
-    if slide.tiles.max() >= len(mask):
-        what = f"marks {len(mask)} tiles, the feature file has at least {slide.tiles.max() + 1}"
-        raise FociError(slide.slide_id, what, "mark every tile of the feature file")
-    return mask[slide.tiles]

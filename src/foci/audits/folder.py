@@ -22,7 +22,6 @@ from pydantic import BaseModel, ValidationError
 from foci.audits.settings import STORED
 from foci.errors import FociError
 from foci.files.bounds import check_regular, read_json
-from foci.metrics import truncate
 from foci.rankings import NULL_MAPS, Ranking
 from foci.reveal import Curve, Direction
 from foci.words import counted
@@ -39,6 +38,9 @@ TABLES = "tables"
 TABLE_FILES = (
     "rankings.csv", "slides.csv", "deletion.csv", "comparisons.csv", "agreement.csv", "skipped.csv",
 )  # fmt: skip
+TRUTH_TABLE = "truth.csv"
+"""Beside the tables above where there is a truth; an audit may get one, or another, later."""
+
 SELECTORS = "selectors"
 REPORT = "report.html"
 PARTS = "parts"
@@ -134,6 +136,9 @@ class AuditedSlide:
             lower bound of it; None where there is neither. See :func:`foci.rankings.minimal_set`.
         k_star_kind: :attr:`foci.metrics.MinimalSet.kind`; None if it could not be read.
         k_star_theorem: What proves it; None if nothing does.
+        time: Until the event or the last visit; None where it is unknown.
+        event: 1 where the event was seen then, else 0; None where it is unknown.
+        value: The number that a regression predicts; None where it is unknown.
     """
 
     slide_id: str
@@ -155,6 +160,9 @@ class AuditedSlide:
     k_star: int | None = None
     k_star_kind: str | None = None
     k_star_theorem: str | None = None
+    time: float | None = None
+    event: float | None = None
+    value: float | None = None
 
 
 _ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
@@ -179,7 +187,14 @@ def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
 
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
     """Rows of ``slides.parquet`` as slides."""
+    _check_filled(table, SLIDE_SCHEMA)
     return tuple(AuditedSlide(**row) for row in table.to_pylist())
+
+
+def _check_filled(table: pa.Table, schema: pa.Schema) -> None:
+    for own in schema:
+        if not own.nullable and table[own.name].null_count:
+            raise ValueError(f"column {own.name} has empty cells")
 
 
 # Curves
@@ -297,10 +312,10 @@ class CurveTable:
 
 def cut(curve: Curve, k_max: int) -> Curve:
     """The curve up to ``k_max`` tiles."""
-    if curve.ks[-1] <= k_max:
+    within = int(np.searchsorted(curve.ks, k_max, side="right"))
+    if within == len(curve.ks):
         return curve
-    probs, ks = truncate(curve.probs, curve.ks, k_max)
-    return replace(curve, probs=probs, ks=ks)
+    return replace(curve, probs=curve.probs[:within], ks=curve.ks[:within])
 
 
 def curves_to_arrow(curves: Sequence[Curve]) -> pa.Table:
@@ -312,12 +327,13 @@ def curves_to_arrow(curves: Sequence[Curve]) -> pa.Table:
 
 def from_arrow(table: pa.Table) -> list[Curve]:
     """Rows of ``curves.parquet`` as curves."""
-    columns = {}
-    for own in CURVE_SCHEMA:
-        cells = table[own.name]
-        if not own.nullable and cells.null_count:
-            raise ValueError(f"column {own.name} has empty cells")
-        columns[own.name] = _lists(cells) if pa.types.is_list(own.type) else cells.to_pylist()
+    _check_filled(table, CURVE_SCHEMA)
+    columns = {
+        own.name: _lists(table[own.name])
+        if pa.types.is_list(own.type)
+        else table[own.name].to_pylist()
+        for own in CURVE_SCHEMA
+    }
     curves = []
     for row in zip(*columns.values(), strict=True):
         values = dict(zip(columns, row, strict=True))
@@ -369,6 +385,8 @@ class RankedTiles:
 
     def order(self, column: str) -> NDArray[np.int64]:
         """Positions of the tiles in the bag, most important first."""
+        if column not in self.scores:
+            raise FociError(self.slide_id, f"has no scores of {column}", AGAIN)
         return Ranking(column, self.slide_id, self.scores[column]).order
 
 
@@ -415,10 +433,19 @@ def ranked_tiles(
         placed = rows["x"].null_count == 0
         yield RankedTiles(
             slide_id=str(names[start]),
-            tiles=rows["tile"].to_numpy().astype(np.int64),
-            coords=np.column_stack([rows["x"], rows["y"]]) if placed else None,
-            scores={name: rows[SCORE + name].to_numpy() for name in columns},
+            tiles=_numbers(rows["tile"], pa.int64()),
+            coords=np.column_stack([_numbers(rows[axis], pa.int64()) for axis in ("x", "y")])
+            if placed
+            else None,
+            scores={name: _numbers(rows[SCORE + name], pa.float64()) for name in columns},
         )
+
+
+def _numbers(cells: pa.ChunkedArray, kind: pa.DataType) -> NDArray[Any]:
+    if cells.null_count or not (pa.types.is_integer(cells.type) or cells.type == kind):
+        raise ValueError(f"{cells.null_count} empty cells of type {cells.type}, not {kind}")
+    numbers: NDArray[Any] = cells.cast(kind).to_numpy()
+    return numbers
 
 
 def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:

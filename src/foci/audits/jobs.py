@@ -263,6 +263,44 @@ def first_decisive(
     return {int(one.argmax()) for one in conditions if one.any()}
 
 
+def doubtful_steps(
+    kept: NDArray[np.float64],
+    left: NDArray[np.float64],
+    target: int,
+    needed: Sequence[float],
+    margin: float,
+) -> NDArray[np.int64]:
+    """Steps at which rounding by ``margin`` could change what :func:`first_decisive` finds.
+
+    Of every condition those up to the first step at which it holds beyond doubt.
+
+    >>> kept = np.array([[0.6, 0.4], [0.2, 0.8], [0.1, 0.9], [0.0, 1.0]])
+    >>> left = np.array([[0.4, 0.6], [0.501, 0.499], [0.6, 0.4], [0.7, 0.3]])
+    >>> doubtful_steps(kept, left, 1, [0.7, 0.9], margin=0.01).tolist()
+    [1, 2]
+    """
+
+    def holds(probs: NDArray[np.float64], by: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Lead of the target, and its probability, each raised by an error."""
+        rivals = np.delete(probs, target, axis=1).max(axis=1, initial=0.0)
+        return probs[:, target] - rivals + 2 * by, probs[:, target] + by
+
+    doubtful = np.zeros(len(kept), dtype=bool)
+    # whether a condition holds if every error is in its favour, and against it
+    cases = []
+    for by in (margin, -margin):
+        lead, sure = holds(kept, by)
+        lost, rest = holds(left, -by)
+        enough = [(lead >= 0) & (sure >= one) for one in needed]
+        flips = lost < 0
+        cases.append([flips, *(flips & one for one in enough)])
+        cases[-1] += [(rest <= PAPER_BETA) & one for one in enough]
+    for possible, certain in zip(*cases, strict=True):
+        end = int(certain.argmax()) if certain.any() else len(certain)
+        doubtful[:end] |= possible[:end]
+    return doubtful.nonzero()[0]
+
+
 Points = tuple[NDArray[np.int64], NDArray[np.float64]]
 """Counts ``[J]`` and probabilities ``[J, C]``."""
 

@@ -32,7 +32,7 @@ from foci.audits.folder import (
     lost_file,
     read_model,
 )
-from foci.audits.records import Alarm, Readout, Record
+from foci.audits.records import Alarm, Readout, Record, TruthRecord
 from foci.audits.settings import AuditSettings
 from foci.bags import Cohort
 from foci.bags.cohort import stamps
@@ -116,22 +116,6 @@ class SlideCounts(Record):
     audited: int
     skipped: int
     cut: int = 0
-
-
-class TruthRecord(Record):
-    """Comparison of the rankings with annotated tiles.
-
-    Attributes:
-        what: What was marked, and by whom.
-        chance: Share of marked tiles: the mean precision of a random order.
-        precision8: Share of marked tiles among the first 8, by column.
-    """
-
-    what: str
-    n_slides: int
-    chance: float | None = None
-    precision8: dict[str, float]
-    average_precision: dict[str, float]
 
 
 class Manifest(ManifestHead):

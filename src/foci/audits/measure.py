@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -52,6 +52,8 @@ REFERENCES = ("the length of the feature", "the length of the feature, shortest 
 
 _TOGETHER = 1536  # curves that are measured in one go
 _FEW = 1 / 3
+MOST_SURE = 0.7
+"""Share of sure slides below which the relative answers stand beside the others."""
 _MOST = 0.5
 NULL_TIE = 0.001
 """Difference of mean losses of probability up to which two orders are equal."""
@@ -107,6 +109,7 @@ class WholeSlides:
         proven: ``[S]`` whether it is proven that a decided slide has a deciding set of so many
             tiles, or that it has none.
         exact: ``[S]`` whether that is so by the structure of the classifier, at every threshold.
+        outcomes: ``[S, 2]`` time and event, ``[S, 1]`` a number, or ``[S, 0]``; NaN if unknown.
     """
 
     ids: tuple[str, ...]
@@ -117,6 +120,7 @@ class WholeSlides:
     k_star: Floats
     proven: Marks
     exact: Marks
+    outcomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -149,6 +153,7 @@ class WholeSlides:
             k_star=self.k_star[rows],
             proven=self.proven[rows],
             exact=self.exact[rows],
+            outcomes=self.outcomes[rows] if len(self.outcomes) else self.outcomes,
         )
 
     @property
@@ -189,7 +194,17 @@ def whole_slides(
         k_star=np.array([np.nan if s.k_star is None else s.k_star for s in ordered]),
         proven=proven | exact,
         exact=exact,
+        outcomes=_outcomes(ordered),
     )
+
+
+def _outcomes(slides: Sequence[AuditedSlide]) -> Floats:
+    """What is known of the slides in numbers."""
+    survival = any(slide.time is not None for slide in slides)
+    numbers = any(slide.value is not None for slide in slides)
+    names = ("time", "event") if survival else ("value",) if numbers else ()
+    table = [[getattr(slide, name) for name in names] for slide in slides]
+    return np.array(table, dtype=np.float64).reshape(len(slides), len(names))
 
 
 @dataclass(frozen=True, order=True)
@@ -227,8 +242,9 @@ def few_decided(slides: WholeSlides, settings: AuditSettings) -> bool:
 
 
 def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, ...]:
-    """Shares of each slide's own confidence: where asked for, and where few slides are decided."""
-    wanted = settings.relative or few_decided(slides, settings)
+    """Shares of each slide's own confidence: where asked for, or under 70 % are decided."""
+    share = float(Threshold(settings.kappa).decided(slides).mean()) if len(slides) else 1.0
+    wanted = settings.relative or share < MOST_SURE
     return tuple(Threshold(share, relative=True) for share in (SHARES if wanted else ()))
 
 

@@ -7,8 +7,8 @@ feature space, the same ones for all slides, and deleted in that order; the norm
 both ways, stands beside as a reference.
 
 Maps are compared by the probability that the prediction loses at three counts. For pooling
-classifiers all maps together cost about one inference. Any other classifier has fewer maps, on a
-seeded sample of the slides of which it is sure.
+classifiers all maps together cost less than one inference. Any other classifier has fewer maps, on
+a seeded sample of the slides of which it is sure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from foci.reveal import Curve, EmbeddedBag, Revealer
 SAMPLE = 64
 """Slides of which the classifier is sure that are sampled where every count costs a pass."""
 
-SPREAD_SLIDES, SPREAD_TILES = 32, 128
+SPREAD_SLIDES, SPREAD_TILES = 8, 256
 """Slides, and tiles of each, that the spread of the features is taken from."""
 
 FEW_MAPS = 19

@@ -21,11 +21,15 @@ from foci.audits.answers import DecidedView, answer_questions, efficiency_of
 from foci.audits.folder import FORMAT, CurveTable, RankedTiles, column
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import (
+    Answers,
+    Carried,
+    CarriedLine,
     ClassNumbers,
     CountQuartiles,
     CountsBehind,
     DecidedNumbers,
     FullBag,
+    Interval,
     Mean,
     MeanDrops,
     PairAgreement,
@@ -41,9 +45,12 @@ from foci.audits.records import (
 from foci.audits.settings import KEPT, PAPER, RANDOM, SHARE, AuditSettings, View
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import patient_means, relative_saving
+from foci.metrics.decisive import carried_marks
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
+from foci.metrics.outcomes import c_index_interval, fit_interval, r_squared, rank_correlation
 from foci.metrics.ranking import overlaps, rank_correlations
 from foci.metrics.stats import draws_between, mean_intervals
+from foci.outputs import Cut
 
 if TYPE_CHECKING:
     from foci.backbones.training import Predictions
@@ -96,6 +103,7 @@ def summarise(
             for name in curves.rankings
         }
     right = None if labelled is None else labelled.predictions == labelled.labels
+    answers = answer_questions(measured, classes, settings, decided)
     return Summary(
         format=FORMAT,
         classes=list(classes),
@@ -110,12 +118,15 @@ def summarise(
         full_bag=FullBag(
             auc=None if labelled is None else auc_or_none(labelled.full, labelled.labels),
             accuracy=None if right is None else float(right.mean()),
+            **outcome_scores(slides, settings),
         ),
+        output=settings.output or "class",
         map=settings.map_name,
         rankings=list(curves.rankings),
         views=numbers,
         agreement=list(agreement),
-        answers=answer_questions(measured, classes, settings, decided),
+        answers=answers,
+        carried=carried_slides(measured, settings, answers),
         notes=caveats(measured, classes, settings, numbers),
     )
 
@@ -334,6 +345,57 @@ def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[s
     }
 
 
+MOST_COUNTS = 256
+"""Of a chart: every count up to it, and as many evenly spaced on a log axis beyond."""
+
+
+def carried_slides(
+    measured: MeasuredSlides, settings: AuditSettings, answers: Answers
+) -> Carried | None:
+    """Share of slides whose decision the first K tiles carry, by order, with patient bands.
+
+    Over the sure slides of two or more tiles; relative to each slide's own confidence where the
+    first question cannot be answered on those.
+    """
+    slides, chart_map, best = measured.slides, settings.map_name, answers.tiles.ranking
+    relative = answers.map.answer == "not assessable" and bool(answers.relative)
+    threshold = Threshold(SHARE, relative=True) if relative else Threshold(settings.kappa)
+    names = dict.fromkeys((chart_map, best, RANDOM))
+    known = {
+        name: own
+        for name in names
+        if name in measured.curves.rankings and (own := measured.of(name).with_decisive) is not None
+    }
+    kept = threshold.decided(slides) & (slides.n_tiles > 1)
+    if chart_map not in known or not kept.any():
+        return None
+    ks = np.arange(1, min(settings.k_max, MOST_COUNTS) + 1)
+    if settings.k_max > MOST_COUNTS:
+        spaced = np.geomspace(MOST_COUNTS, settings.k_max, MOST_COUNTS)
+        ks = np.unique(np.concatenate([ks, np.rint(spaced).astype(np.int64)]))
+    counts = {name: own.at(own.decisive_at, threshold)[:, kept] for name, own in known.items()}
+    cases, least = slides.cases_of(kept), slides.k_star[kept]
+    in_use = counts[best if best in counts else chart_map]
+    bounded = bool((slides.proven | ~np.isnan(slides.k_star))[kept].all()) and not relative
+    return Carried(
+        ks=ks.tolist(),
+        n_slides=int(kept.sum()),
+        n_cases=len(set(cases)),
+        relative=SHARE if relative else None,
+        map=chart_map,
+        best=best if best in counts and best != chart_map else None,
+        typical=float(np.nanmedian(in_use)) if (~np.isnan(in_use)).any() else None,
+        lines={
+            name: CarriedLine(
+                share=metrics.carried_share(own, ks).tolist(),
+                **_ends(carried_marks(own, ks), cases, settings),
+            )
+            for name, own in counts.items()
+        },
+        minimum=metrics.carried_share(least, ks).tolist() if bounded else None,
+    )
+
+
 def _restricted(
     own: Measured, slides: WholeSlides, decided: Marks, settings: AuditSettings
 ) -> Mean | None:
@@ -392,6 +454,26 @@ def auc_or_none(probs: Floats, labels: Integers) -> float | None:
     """AUC, or None where a class is absent or a probability is missing."""
     every_class = set(range(probs.shape[1])) == set(labels.tolist())
     return metrics.auc(probs, labels) if every_class and not np.isnan(probs).any() else None
+
+
+def outcome_scores(slides: WholeSlides, settings: AuditSettings) -> dict[str, Any]:
+    """C-index of a risk, R2 and rank correlation of a number, with intervals over patients."""
+    known: Marks = np.asarray(np.isfinite(slides.outcomes).all(axis=1))
+    cut, tau = settings.cut, settings.tau
+    if cut is None or tau is None or not slides.outcomes.shape[1] or known.sum() < 2:
+        return {}
+    f = Cut(cut, tau).output(slides.full[known], settings.kappa)
+    truth, cases = slides.outcomes[known].T, slides.cases_of(known)
+    drawn: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
+    scored = {"n_scored": int(known.sum())}
+    if len(truth) == 2:
+        found = c_index_interval(f, truth[0], truth[1], cases, **drawn)
+        return {**scored, "n_events": int(truth[1].sum()), "c_index": Interval(**asdict(found))}
+    r2 = fit_interval(r_squared, f, truth[0], cases, **drawn)
+    rho = fit_interval(rank_correlation, f, truth[0], cases, **drawn)
+    return {
+        **scored, "r_squared": Interval(**asdict(r2)), "spearman": Interval(**asdict(rho)),
+    }  # fmt: skip
 
 
 def split_scores(predictions: Predictions) -> dict[str, float | None]:

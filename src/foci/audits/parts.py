@@ -33,6 +33,7 @@ from foci.audits.folder import (
     SUMMARY,
     TABLE_FILES,
     TABLES,
+    TRUTH_TABLE,
     AuditedSlide,
     RankedTiles,
     curves_to_arrow,
@@ -63,7 +64,7 @@ _OWN = "|".join(
         # pages at other settings than the audit's have them in their names
         r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html",
         *(f"{_SEED}/{re.escape(name)}" for name in saved.FILES),
-        *(f"{TABLES}/{re.escape(name)}" for name in TABLE_FILES),
+        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, TRUTH_TABLE)),
         rf"{THUMBNAILS}/([^/]+\.jpg|{re.escape(INDEX)})",
     ]
 )

@@ -9,11 +9,11 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from foci.audits.settings import View
 from foci.metrics import (
@@ -27,6 +27,7 @@ from foci.metrics import (
 from foci.metrics.answers import AxisEvidence, Belief, BetterOrder
 from foci.metrics.compare import AxisResult
 from foci.metrics.inputs import Floats, Marks, defined_mean
+from foci.outputs import Output
 from foci.words import counted
 
 
@@ -365,36 +366,46 @@ class DecidedNumbers(Record):
     per_class: dict[str, ClassNumbers] = Field(default_factory=dict)
 
 
-class MeanDrops(Record):
+class OverCounts(Record):
+    """Values over counts of tiles, as many as there are counts."""
+
+    ks: Counts
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        for name in type(self).model_fields:
+            if len(getattr(self, name)) != len(self.ks):
+                raise ValueError(f"{name} has another length than ks")
+        return self
+
+
+class MeanDrops(OverCounts):
     """Mean drop of the target's probability after deleting the first K tiles.
 
     It runs over the ``n_slides`` slides that have more than K tiles; ``low`` and ``high`` are the
     ends of the intervals over patients.
     """
 
-    ks: Counts
     mean: Numbers
     n_slides: Counts
     low: Numbers
     high: Numbers
 
 
-class Survival(Record):
+class Survival(OverCounts):
     """Kaplan-Meier curve over K: the share of slides that need more than K tiles."""
 
-    ks: Counts
     survival: list[float]
     low: Numbers
     high: Numbers
 
 
-class CurveBand(Record):
+class CurveBand(OverCounts):
     """Mean reveal curve over the slides, with a band.
 
     The band holds the quartiles over slides; for random orders, the smallest and the largest mean.
     """
 
-    ks: Counts
     mean: Numbers
     low: Numbers
     high: Numbers
@@ -556,10 +567,18 @@ class PairAgreement(Record):
 
 
 class FullBag(Record):
-    """AUC and accuracy of the model on whole slides; None without labels."""
+    """How well the model does on whole slides; None without labels, and for other outputs.
+
+    AUC and accuracy of classes; Harrell's C of a risk; R2 and Spearman's correlation of a number.
+    """
 
     auc: Number
     accuracy: Number
+    c_index: Interval | None = None
+    r_squared: Interval | None = None
+    spearman: Interval | None = None
+    n_scored: int | None = None
+    n_events: int | None = None
 
 
 class OrderComparison(Record):
@@ -698,7 +717,7 @@ class Answers(Record):
         sensitivity: The same at other thresholds.
         sensitive: Questions with two different conclusive answers among the thresholds.
         relative: The same relative to each slide's own confidence, where it was asked for or
-            fewer than a third of the slides are decided.
+            fewer than 70 % of the slides are decided.
     """
 
     n_slides: int
@@ -727,11 +746,137 @@ class Answers(Record):
         return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.short}
 
 
+class Localised(Interval):
+    """Mean over slides of a number that compares a ranking with the truth.
+
+    Attributes:
+        chance: What a random order of the same tiles has on average, on the same slides.
+        n_slides: Slides on which it is defined.
+    """
+
+    chance: Number
+    n_slides: int
+
+
+class SlideCorrelation(Interval):
+    """Rank correlation over slides, with its interval over patients."""
+
+    n_slides: int
+
+
+class RankingTruth(Record):
+    """One ranking against the truth.
+
+    Attributes:
+        precision8: Share of true tiles among the first 8; all tiles where there are fewer.
+        froc: Share of the true regions found before more than so many tiles outside, one number
+            per count of :attr:`TruthRecord.false_tiles`; empty without coordinates.
+        deciding: Share of the deciding tiles (decisive K) that are true, over slides that have any.
+        count_correlation: Of decisive K with the number of true tiles. Large slides have more of
+            both, so read :attr:`share_correlation` beside it.
+        share_correlation: Of decisive K with the number of true tiles, both over the slide's tiles.
+    """
+
+    average_precision: Localised
+    precision8: Localised
+    precision32: Localised
+    froc: list[Localised]
+    deciding: Localised | None = None
+    count_correlation: SlideCorrelation | None = None
+    share_correlation: SlideCorrelation | None = None
+
+
+class TruthRecord(Record):
+    """Comparison of the rankings with annotated tiles.
+
+    Attributes:
+        what: What was marked, and by whom.
+        n_slides: Slides with a true tile: all numbers are over these.
+        n_cases: Their patients.
+        n_unmarked: Audited slides without an annotation, left out.
+        n_without: Annotated slides without a true tile, left out.
+        n_tiles: Tiles that were judged on these slides.
+        n_unknown: Their tiles on which nobody has decided, left out.
+        false_tiles: Counts of tiles outside at which FROC is read.
+        rankings: By column: the ranking with its seed.
+    """
+
+    what: str
+    n_slides: int
+    n_cases: int
+    n_unmarked: int = 0
+    n_without: int = 0
+    n_tiles: int
+    n_unknown: int = 0
+    false_tiles: list[int]
+    rankings: dict[str, RankingTruth]
+
+    @property
+    def precision8(self) -> dict[str, float | None]:
+        """Share of true tiles among the first 8, by column."""
+        return {name: own.precision8.estimate for name, own in self.rankings.items()}
+
+    @property
+    def average_precision(self) -> dict[str, float | None]:
+        """By column."""
+        return {name: own.average_precision.estimate for name, own in self.rankings.items()}
+
+    @property
+    def chance(self) -> float | None:
+        """Share of true tiles: the mean precision of a random order."""
+        return next((own.precision8.chance for own in self.rankings.values()), None)
+
+
+class CarriedLine(Record):
+    """Share of slides carried at every count of :class:`Carried`, with its band over patients."""
+
+    share: list[float]
+    low: Numbers
+    high: Numbers
+
+    def at(self, ks: Sequence[int], k: int) -> float:
+        """Share at the largest known count up to K; 0 before the first."""
+        known = [share for count, share in zip(ks, self.share, strict=True) if count <= k]
+        return known[-1] if known else 0.0
+
+
+class Carried(Record):
+    """Share of slides whose decision the first K tiles carry, over slides the model is sure of.
+
+    Attributes:
+        ks: Counts, from 1 to K_max.
+        n_slides, n_cases: Sure slides of two or more tiles, and their patients.
+        relative: None; or the share of the full bag's own confidence that counts as sure, on all
+            slides, where too few slides are sure at the audit's own threshold.
+        map: The ranking that is judged.
+        best: The best order found; None where the map itself is in use.
+        typical: Median deciding tiles of the best order (or the map) over slides that have them.
+        lines: By ranking: the map, the best order, random.
+        minimum: The same of the proven minimum (or of a lower bound): no order can lie above it.
+            None where it is not known for every slide.
+    """
+
+    ks: Counts
+    n_slides: int
+    n_cases: int
+    relative: float | None
+    map: str
+    best: str | None
+    typical: Number
+    lines: dict[str, CarriedLine]
+    minimum: list[float] | None
+
+    def count_at(self, ranking: str, k: int) -> int:
+        """Slides whose decision the first K tiles carry, to the nearest slide over the seeds."""
+        return int(self.lines[ranking].at(self.ks, k) * self.n_slides + 0.5)
+
+
 class Summary(Record):
     """All numbers of an audit; ``views`` holds them by view and ranking, ``notes`` the caveats.
 
     ``map`` is the name of the ranking that is judged: ``native``, or that of a score file.
-    ``k_decisive`` is the largest count of decisive K; None where it follows the slide.
+    ``k_decisive`` is the largest count of decisive K; None where it follows the slide. ``carried``
+    is None where no slide is sure, or none was deleted.
     """
 
     format: int
@@ -745,12 +890,23 @@ class Summary(Record):
     level: float
     first_view: View
     full_bag: FullBag
+    output: Output = "class"
     map: str
     rankings: list[str]
     views: dict[View, dict[str, RankingNumbers]]
     agreement: list[PairAgreement]
     answers: Answers
+    carried: Carried | None = None
     notes: list[str]
+
+    @model_validator(mode="after")
+    def _check_views(self) -> Self:
+        if self.first_view not in self.views or not self.rankings:
+            raise ValueError(f"holds no rankings in the view {self.first_view}")
+        for view, by_ranking in self.views.items():
+            if lost := set(self.rankings) ^ set(by_ranking):
+                raise ValueError(f"lists {min(lost)!r} in rankings or view {view} only")
+        return self
 
     def __repr__(self) -> str:
         slides = f"{counted(self.n_slides, 'slide')} of {counted(self.n_cases, 'patient')}"

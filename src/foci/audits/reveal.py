@@ -37,6 +37,7 @@ from foci.audits.jobs import (
     columns_of,
     decisive_grid,
     deletion_counts,
+    doubtful_steps,
     far_counts,
     first_decisive,
     reveal_counts,
@@ -218,58 +219,67 @@ class SlideReveal:
         """Counts and probabilities of every order, revealed and deleted at every count."""
         up = reveal_counts(self.settings, len(bag))
         down = deletion_counts(self.settings, len(bag), dense=True)
+        first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
+        beyond = {k for k in down.tolist() if k > first}
+        if self.closed_form and last > first:
+            both = list(self._to_the_end(deleted, bag, full, label, beyond))
+            others = bag.curves(inserted[len(deleted) :], torch.from_numpy(up))
+            alone = [*(own[0] for own in both), *((up, probs.numpy()) for probs in others)]
+            return alone, [own[1] for own in both]
+        if last > first:
+            every = range(1, last + 1) if len(bag) <= DENSE_UP_TO else None
+            grid = every or decisive_grid(self.settings, len(bag))
+            beyond |= {k for k in grid if k > first}
+            down = np.array(sorted({*down.tolist()} | beyond), dtype=np.int64)
+        far = np.array(sorted(beyond), dtype=np.int64) if last > first else down[:0]
         kept = bag.curves(inserted, torch.from_numpy(up))
+        alone = [(up, probs.numpy()) for probs in kept]
+        if len(far):
+            more = bag.curves(deleted, torch.from_numpy(far))
+            for place, probs in enumerate(more):
+                alone[place] = np.append(up, far), np.concatenate([alone[place][1], probs.numpy()])
         left = [torch.empty(0, self.backbone.n_classes, dtype=torch.float64)] * len(deleted)
         if len(down):
             left = bag.curves(deleted, torch.from_numpy(down), "delete")
-        first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
-        alone = [(up, probs.numpy()) for probs in kept]
-        without = [(down, probs.numpy()) for probs in left]
-        if last <= first:
-            return alone, without
-        near = down <= first
-        targets = {int(full.argmax())} | ({label} if label is not None else set())
-        for place, order in enumerate(deleted):
-            ks, more, rest = self._beyond(order, bag, full, targets, set(down[~near].tolist()))
-            alone[place] = np.append(up, ks), np.concatenate([alone[place][1], more])
-            own = without[place][1][near]
-            without[place] = np.append(down[near], ks), np.concatenate([own, rest])
-        return alone, without
+        return alone, [(down, probs.numpy()) for probs in left]
 
-    def _beyond(
+    def _to_the_end(
         self,
-        order: Tensor,
+        orders: list[Tensor],
         bag: EmbeddedBag,
         full: NDArray[np.float64],
-        targets: set[int],
+        label: int | None,
         reported: set[int],
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Counts beyond ``k_max`` that are kept, with both curves: a grid, and the first to decide.
+    ) -> Iterator[tuple[Points, Points]]:
+        """Both curves of every order, in closed form, from every count that leaves a tile.
 
-        In closed form every count is tried, in the classifier's own precision: rounding can move
-        a crossing of thousands of tiles by one at most.
+        Every count up to ``k_max`` is kept; beyond it a grid, those reported, and the first to
+        decide. All are tried in the classifier's own precision, and in float64 where rounding could
+        move the first that decides.
         """
         first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
         ways: tuple[Direction, ...] = ("insert", "delete")
-        if not self.closed_form:
-            grid = decisive_grid(self.settings, len(bag))
-            every = range(1, last + 1) if len(bag) <= DENSE_UP_TO else grid
-            ks = np.array(sorted({k for k in every if k > first} | reported), dtype=np.int64)
-            kept, left = (bag.curve(order, torch.from_numpy(ks), way).numpy() for way in ways)
-            return ks, kept, left
-        blocks = torch.split(torch.arange(first + 1, last + 1), COUNTS_AT_ONCE)
-        kept, left = (
-            torch.cat([bag.curves([order], ks, way, recheck=False)[0] for ks in blocks]).numpy()
-            for way in ways
-        )
-        counts = {*far_counts(first, last)} | reported
-        for target in targets:
-            shares = [share * float(full[target]) for share in SHARES]
-            needed = [*self.settings.kappas, *shares]
-            steps = first_decisive(kept, left, target, needed)
-            counts |= {first + 1 + step for step in steps}
-        ks = np.array(sorted(counts), dtype=np.int64)
-        return ks, kept[ks - first - 1], left[ks - first - 1]
+        blocks = torch.split(torch.arange(1, last + 1), COUNTS_AT_ONCE)
+        parts = [[bag.curves(orders, ks, way, rechecked=first) for ks in blocks] for way in ways]
+        grid = {*range(1, first + 1), *far_counts(first, last)} | reported
+        targets = {int(full.argmax())} | ({label} if label is not None else set())
+        for place, order in enumerate(orders):
+            alone, without = (torch.cat([own[place] for own in part]).numpy() for part in parts)
+            far_alone, far_without = alone[first:], without[first:]
+            counts = set(grid)
+            for target in targets:
+                needed = [*self.settings.kappas, *(s * float(full[target]) for s in SHARES)]
+                if bag.margin:
+                    again = doubtful_steps(far_alone, far_without, target, needed, bag.margin)
+                    if len(again):
+                        exact = torch.from_numpy(first + 1 + again)
+                        far_alone[again], far_without[again] = (
+                            bag.exact_curve(order, exact, way).numpy() for way in ways
+                        )
+                steps = first_decisive(far_alone, far_without, target, needed)
+                counts |= {first + 1 + step for step in steps}
+            ks = np.array(sorted(counts), dtype=np.int64)
+            yield (ks, alone[ks - 1]), (ks, without[ks - 1])
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:
@@ -283,6 +293,7 @@ class SlideReveal:
 def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
     """Entry of a slide in ``slides.parquet``, with the hash of its features."""
     features = np.ascontiguousarray(bag.features, dtype=np.float32).reshape(-1)
+    time, event = slide.outcome if len(slide.outcome) == 2 else (None, None)
     return AuditedSlide(
         slide_id=slide.slide_id,
         case_id=slide.case_id,
@@ -299,6 +310,9 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         feature_norm=bag.feature_norm,
         feature_mean=bag.feature_mean,
         misplaced=bag.provenance.misplaced,
+        time=time,
+        event=event,
+        value=slide.outcome[0] if len(slide.outcome) == 1 else None,
     )
 
 

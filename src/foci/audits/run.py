@@ -30,6 +30,7 @@ from foci.audits.manifest import (
 )
 from foci.audits.null_maps import draw_null_maps
 from foci.audits.numbers import summarise
+from foci.audits.outputs import with_sides
 from foci.audits.parts import features_digest, locked_run_folder, remove_parts, tidy
 from foci.audits.prepare import (
     Prepared,
@@ -100,6 +101,7 @@ def run(
     folder = Path(out)
     with RunLog(folder, f"audit of {sources.name}", held=True) as log:
         announce(sources.cohort, sources.model_notes, sources.alarms)
+        sources, settings = with_sides(sources, settings)
         prepared = prepare(sources, settings, options.selectors)
         inputs, versions = prepared.inputs, prepared.versions
         if state_of(folder, inputs, versions, force=options.force) == "finished":

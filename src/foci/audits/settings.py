@@ -30,6 +30,7 @@ from foci.configuration import configure
 from foci.errors import FociError
 from foci.files.bounds import read_text, yaml_value
 from foci.metrics.inputs import Integers
+from foci.outputs import Output
 from foci.registry import Registry
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import ChooseBy, Target
@@ -141,11 +142,18 @@ class AuditSettings(BaseModel):
             ``"auto"`` for ``minimal`` where it is proven to be the best, else for the one that won
             on the validation slides; a run stores which it was.
         target: The view that stands first in tables. The answers always rest on the prediction.
+        output: What the model's outputs are, see :mod:`foci.outputs`; None for what its file says,
+            and else for classes.
+        cut: Where a risk or a number is cut into two sides; None for the median of the validation
+            slides. A run stores which it was.
+        tau: Distance from the cut that counts as clear; None for half the interquartile range of
+            the validation slides. A run stores which it was.
+        target_class: The label that is followed, where outputs are independent labels.
         kappa: Operating confidence :math:`\kappa`; ``"relative"`` is ``relative=True`` instead.
         kappas: Confidences that tables may be read at; ``kappa`` is always among them.
             Probabilities close to one of them are computed in float64.
         relative: Whether the answers are also given at shares of each slide's own full-bag
-            confidence; where fewer than a third of the slides are decided, they are in any case.
+            confidence; where fewer than 70 % of the slides are decided, they are in any case.
         k_max: Largest reveal count: of MSK and the areas. Deletion and decisive K follow the slide
             to its last tile but one; by the profile of the paper, they end here too.
         deletion: Deletion counts with reported mean drops; a slide has those below its tiles.
@@ -178,6 +186,10 @@ class AuditSettings(BaseModel):
     fit_target: Target | None = None
     readout: str = AUTO
     target: View = "prediction"
+    output: Output | None = None
+    cut: float | None = None
+    tau: PositiveFloat | None = None
+    target_class: str | None = None
     kappa: Share = KAPPA
     kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)
     relative: bool = False

@@ -25,12 +25,14 @@ from foci.backbones.checkpoints import (
     check_answers,
     checkpoint_files,
 )
+from foci.backbones.checkpoints.formats.base import ONE_OUTPUT
 from foci.backbones.saved import FORMAT, ModelRecord, TrainingData
 from foci.bags import Cohort
 from foci.bags.bag import many_skipped
 from foci.bags.cohort import CohortOptions, line_of
-from foci.errors import CohortError, FociError
+from foci.errors import CheckpointError, CohortError, FociError
 from foci.files.hashes import Unchanged
+from foci.outputs import Output
 from foci.rankings.from_file import read_scores
 from foci.words import counted, some
 
@@ -53,6 +55,7 @@ class Sources:
         places: Where everything came from, for the manifest.
         model_files: Files that the model was loaded from, to notice if they are replaced.
         agreement: How the answers of the user's own code agree, if they were given.
+        output: What the model's outputs are, as far as its file says.
     """
 
     backbone: Backbone
@@ -67,6 +70,7 @@ class Sources:
     places: Mapping[str, str] = field(default_factory=dict)
     model_files: Unchanged = field(default_factory=lambda: Unchanged(()))
     agreement: Agreement | None = None
+    output: Output | None = None
 
 
 def open_sources(
@@ -79,6 +83,7 @@ def open_sources(
     split_seed: int | None = None,
     n_cap: int | None = None,
     device: str | None = None,
+    output: Output | None = None,
 ) -> Sources:
     """Load the model and read the label table, or take either as it is.
 
@@ -96,6 +101,7 @@ def open_sources(
         split_seed: Of the patient split; None for the model's.
         n_cap: Most tiles per bag, where neither the model nor the cohort has a cap.
         device: Where the model goes; None leaves it where it is.
+        output: What the model's outputs are; None for what its file says.
 
     Raises:
         FociError: If something else than a model is given, other classes than the model's are, or
@@ -145,7 +151,15 @@ def open_sources(
             alarms=alarms,
             places=places,
             model_files=files,
+            output=file.output,
         )
+        asked = output or file.output
+        if asked is None and ONE_OUTPUT in checkpoint.facts.notes:
+            what = "has one output: a sigmoid, a risk or a number, which no tensor shows"
+            raise CheckpointError(path, what, "give --output class, cox or regression")
+        if asked not in (None, "class") and ONE_OUTPUT in checkpoint.facts.notes:
+            kept = tuple(note for note in sources.model_notes if note != ONE_OUTPUT)
+            sources = replace(sources, model_notes=kept)
     if agreement is not None:
         notes = (*sources.model_notes, agreement.note)
         sources = replace(sources, model_notes=notes, agreement=agreement)

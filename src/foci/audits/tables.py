@@ -64,6 +64,7 @@ def write_tables(
             [row for found in summary.answers.comparisons for row in _comparison_rows(found)],
             _COMPARISON,
         ),
+        "carried.csv": (_carried_rows(summary), ("order", "k", "share", "low", "high", "n_slides")),
         "agreement.csv": (
             (pair.model_dump() for pair in summary.agreement),
             tuple(PairAgreement.model_fields),
@@ -131,6 +132,23 @@ def _deletion_rows(summary: Summary) -> Iterator[Row]:
         drops = numbers.drops
         for k, mean, n in zip(drops.ks, drops.mean, drops.n_slides, strict=True):
             yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean, "n_slides": n}
+
+
+def _carried_rows(summary: Summary) -> Iterator[Row]:
+    """Share of slides whose decision the first K tiles carry, one row per order and count."""
+    chart = summary.carried
+    if chart is None:
+        return
+    lines: dict[str, tuple[Sequence[float | None], ...]] = {
+        name: (own.share, own.low, own.high) for name, own in chart.lines.items()
+    }
+    if chart.minimum is not None:
+        empty = [None] * len(chart.ks)
+        lines["proven minimum"] = (chart.minimum, empty, empty)
+    for order, columns in lines.items():
+        for k, share, low, high in zip(chart.ks, *columns, strict=True):
+            ends = {"share": share, "low": low, "high": high}
+            yield {"order": order, "k": k, **ends, "n_slides": chart.n_slides}
 
 
 def _slide_rows(

@@ -30,6 +30,7 @@ Shortcut = Literal[
     "split-readout",
     "mean-attention",
     "encoder",
+    "shared-tokens",
     "parts",
     "best-tile",
 ]
@@ -41,6 +42,7 @@ SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
     "split-readout": ("readout", "project", "read"),
     "mean-attention": ("scores",),
     "encoder": ("aggregate", "encode"),
+    "shared-tokens": ("aggregate", "classify", "encode", "share"),
     "parts": ("aggregate", "readout", "parts"),
     "best-tile": ("aggregate", "compete", "parts"),
 }

@@ -18,6 +18,7 @@ from foci.errors import CheckpointError, FociError
 from foci.files.atomic import write_whole
 from foci.files.bounds import check_regular, read_json
 from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
+from foci.outputs import Output
 
 WEIGHTS, RECORD = "weights.safetensors", "backbone.json"
 FORMAT = 1
@@ -76,6 +77,7 @@ class ModelRecord(BaseModel):
         config: The class's constructor arguments.
         fingerprint: Hash of architecture, config and weights.
         classes: Class names in the order of the logits; empty if unknown.
+        output: What the logits are; None for classes.
         n_cap: Most tiles per bag in training; None for all.
         trained_on: Slides of the training split.
         data: Their features; None if unknown.
@@ -91,6 +93,7 @@ class ModelRecord(BaseModel):
     fingerprint: str
     parameters: int
     classes: tuple[str, ...] = ()
+    output: Output | None = None
     n_cap: int | None = None
     recipe: dict[str, Any] = Field(default_factory=dict)
     trained_on: tuple[str, ...] = ()

@@ -214,6 +214,8 @@ class Slide:
         site: Hospital or scanner, for stratification.
         slide_path: The whole-slide image.
         feature_path: The feature file.
+        outcome: What is known of the slide in numbers, in the order of the columns that were asked
+            for: time and event, a value, or a 0 or 1 per label. Empty where nothing is known.
     """
 
     slide_id: str
@@ -223,6 +225,7 @@ class Slide:
     site: str | None = None
     slide_path: Path | None = None
     feature_path: Path | None = None
+    outcome: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

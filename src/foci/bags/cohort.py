@@ -16,6 +16,7 @@ from foci.bags.bag import Bag, Skipped, Slide, SlideRows
 from foci.bags.cache import BagCache
 from foci.bags.importers import read_slides
 from foci.bags.matching import Matched, find_features, match
+from foci.bags.outcomes import Outcomes
 from foci.bags.splits import check_labels, split_by_patient, split_order
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
@@ -64,6 +65,7 @@ class Cohort:
         mpp: float | None = None,
         cache: BagCache | str | Path | bool = True,
         keep: int = 16,
+        outcomes: Outcomes | None = None,
     ) -> Cohort:
         """Read a label table and find the feature file of every slide; no features are read yet.
 
@@ -86,6 +88,7 @@ class Cohort:
             mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
             cache: True for the user's cache folder, a folder, or False.
             keep: Most bags held in memory at any time.
+            outcomes: Columns of the label table that hold numbers in the place of a class.
 
         Raises:
             CohortError: If the table is wrong, a patient is in two splits (unless allowed), a label
@@ -101,6 +104,7 @@ class Cohort:
             fold=fold,
             only_classes=only_classes,
             exclude_class=exclude_class,
+            outcomes=outcomes,
         )
         slides, skipped, notes = matched.slides, matched.missing, rows.notes
         if matched.unused:
@@ -119,6 +123,8 @@ class Cohort:
         else:
             check_leakage(slides)
         names = tuple(sorted({s.label for s in slides if s.label is not None}))
+        if outcomes is not None and outcomes.kind == "labels":
+            names = outcomes.columns
         if classes is not None:
             names = tuple(classes)
             check_labels(slides, names)
@@ -194,7 +200,16 @@ class Cohort:
         can be audited, only without an AUC.
         """
         check_labels([replace(slide, split=None) for slide in self], names)
-        return replace(self, classes=tuple(names))
+        slides = self.slides
+        if sorted(names) == sorted(self.classes) and any(slide.outcome for slide in slides):
+            order = [self.classes.index(name) for name in names]
+            slides = tuple(
+                replace(slide, outcome=tuple(slide.outcome[place] for place in order))
+                if slide.outcome
+                else slide
+                for slide in slides
+            )
+        return replace(self, slides=slides, classes=tuple(names))
 
     def bag(self, slide_id: str) -> Bag:
         """The candidate tiles of one slide."""
@@ -242,7 +257,8 @@ class Cohort:
 class CohortOptions(BaseModel):
     """The arguments of :meth:`Cohort.read` that every command has.
 
-    Where ``classes`` or ``n_cap`` is None, it is the model's own.
+    Where ``classes`` or ``n_cap`` is None, it is the model's own. ``time`` and ``event``, ``value``
+    or ``label_columns`` name columns of numbers, which take the place of a class.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -260,11 +276,17 @@ class CohortOptions(BaseModel):
     layout: str = "auto"
     mpp: PositiveFloat | None = None
     n_cap: PositiveInt | None = None
+    time: str | None = None
+    event: str | None = None
+    value: str | None = None
+    label_columns: tuple[str, ...] | None = None
 
     def table(self) -> dict[str, Any]:
         """The options that say which slides there are: arguments of :func:`find_slides`."""
         names = ("labels", "splits", "slide_table", "label_column", "fold", "only_classes")
-        return {name: getattr(self, name) for name in (*names, "exclude_class")}
+        return {name: getattr(self, name) for name in (*names, "exclude_class")} | {
+            "outcomes": Outcomes.named(self.time, self.event, self.value, self.label_columns)
+        }
 
     def read(self, *, n_cap: int | None = None, classes: Sequence[str] = ()) -> Cohort:
         """Read the cohort; the model's tile cap and classes count where the options have none."""
@@ -289,6 +311,7 @@ def find_slides(
     *,
     only_classes: Sequence[str] | None = None,
     exclude_class: Sequence[str] | None = None,
+    outcomes: Outcomes | None = None,
     **tables: Any,
 ) -> tuple[SlideRows, Matched]:
     """Read the label table and match its rows to files; without one every file is a slide.
@@ -302,9 +325,12 @@ def find_slides(
             if names:
                 fix = "give the label table, or leave it out"
                 raise CohortError(f"{option} {','.join(names)}", "needs --labels", fix)
+        if outcomes is not None:
+            fix = "give the label table, or leave it out"
+            raise CohortError(f"{outcomes.option} {outcomes.columns[0]}", "needs --labels", fix)
         rows = read_slides(files, **tables)
         return rows, Matched(rows.slides, (), ())
-    rows = read_slides(labels, **tables)
+    rows = read_slides(labels, **tables) if outcomes is None else outcomes.read(labels, **tables)
     matched = match(rows.slides, files)
     kept, notes = choose_classes(rows.slides, only_classes, exclude_class)
     wanted = {slide.slide_id for slide in kept}
@@ -438,7 +464,7 @@ def files_read(cohort: Cohort) -> list[Path]:
 def what_is_read(cohort: Cohort) -> list[Any]:
     """Everything that the bags and labels of a cohort depend on, for the key of a run."""
     store = cohort.store
-    rows = [[slide.slide_id, slide.label] for slide in cohort]
+    rows = [[slide.slide_id, slide.label, *slide.outcome] for slide in cohort]
     return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import sys
 from typing import NoReturn
 
@@ -31,6 +32,11 @@ from foci.cli.options import FociTyper
 from foci.cli.terminal import logged, messages, prepared, stop, terminated
 from foci.errors import FociError, printable
 
+_PACKAGES = (
+    "torch", "numpy", "timm", "openslide-python", "starlette", "matplotlib", "captum", "ray",
+)  # fmt: skip
+"""Packages named by ``--version``: what computes, then one of every extra."""
+
 app = FociTyper(
     encode.encode,
     doctor.doctor,
@@ -45,7 +51,6 @@ app = FociTyper(
     demo.demo,
     name="foci",
     help="Which tiles suffice for a frozen whole-slide classifier, and can its map be believed?",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -56,12 +61,21 @@ app.add_typer(study.app, name="study")
 def version(
     show: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:
-    """Show the version."""
-    if show:
-        from foci._version import __version__
+    """Show the version, and those of what an audit's numbers and features may depend on."""
+    if not show:
+        return
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
 
-        typer.echo(f"foci {__version__}")
-        raise typer.Exit
+    from foci._version import __version__
+
+    typer.echo(f"foci {__version__}, Python {platform.python_version()}")
+    for package in _PACKAGES:
+        try:
+            typer.echo(f"{package} {installed(package)}")
+        except PackageNotFoundError:
+            typer.echo(f"{package} is not installed")
+    raise typer.Exit
 
 
 def main() -> None:

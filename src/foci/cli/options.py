@@ -45,6 +45,21 @@ SlideMpp = Annotated[
     typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
 ]
 
+TruthSource = Annotated[
+    Path | None,
+    typer.Option(
+        help="A pathologist's truth: folder of QuPath GeoJSON, table of marked tiles, or the "
+        "labels of foci view.",
+    ),
+]
+TruthClass = Annotated[
+    str | None,
+    typer.Option(help="Class of the outlines, or label of the tiles, that is true."),
+]
+TruthShare = Annotated[
+    float, typer.Option(help="Share of a tile's area inside from which it is true.")
+]
+
 
 def settings(pairs: list[str], option: str) -> dict[str, Any]:
     """Parse ``key=value`` pairs; values are YAML, so ``true``, ``3`` and ``null`` are not text.
@@ -166,6 +181,10 @@ COHORT = {
     "classes": Setting(str, "Class names in the model's order, separated by commas.", names),
     "layout": Setting(str, "Feature layout; detected by default."),
     "mpp": Setting(float, "Micrometres per level-0 pixel (STAMP, slideflow).", min=0.01),
+    "time": Setting(str, "Column with the time to event or last visit."),
+    "event": Setting(str, "Column that is 1 where the event was seen, 0 where censored."),
+    "value": Setting(str, "Column with the number that a regression predicts."),
+    "label_columns": Setting(str, "Columns of 0 and 1, one per label, with commas.", names),
     "n_cap": Setting(
         int, "Maximum number of tiles per bag; default all, or as the model was trained."
     ),
@@ -225,19 +244,23 @@ Panels = Mapping[str, Sequence[str]]
 
 _TABLES = (
     "splits", "slide_table", "label_column", "fold", "only_classes", "exclude_class",
-    "allow_patient_overlap", "classes", "layout", "mpp", "n_cap",
+    "allow_patient_overlap", "classes", "time", "event", "value", "label_columns", "layout", "mpp",
+    "n_cap",
 )  # fmt: skip
 
 PANELS: Mapping[str, Panels] = {
     "audit": {
         "Options": (
-            "model", "features", "labels", "out", "slides", "map", "rankings", "kappa",
+            "model", "features", "labels", "out", "slides", "truth", "map", "rankings", "kappa",
             "dense", "profile", "config", "change", "workers", "force",
         ),
         "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
         "More on the selector": ("fit", "recipe", "fit_target", "choose_by", "seeds"),
-        "More on what is measured": ("k_max", "target", "random_orders", "null_maps", "yes"),
+        "More on what is measured": (
+            "output", "cut", "tau", "target_class", "k_max", "target", "random_orders",
+            "null_maps", "truth_class", "truth_share", "yes",
+        ),
     },
     "train": {
         "Options": (
@@ -261,7 +284,7 @@ PANELS: Mapping[str, Panels] = {
     },
     "export": {
         "Which slides": ("slide", "slide_list", "most_telling"),
-        "Which tiles": ("rankings", "k", "truth"),
+        "Which tiles": ("rankings", "k", "truth", "truth_class", "truth_share"),
         "Images": ("slides", "slide_mpp"),
         "Output": ("to", "out"),
     },
@@ -276,7 +299,7 @@ PANELS: Mapping[str, Panels] = {
         "Server": ("host", "port", "browser"),
     },
     "report": {
-        "What is shown": ("kappa", "k_max", "view"),
+        "What is shown": ("kappa", "k_max", "view", "truth", "truth_class", "truth_share"),
         "Output": ("out", "accept_changed"),
     },
     "demo": {

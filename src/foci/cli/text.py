@@ -319,9 +319,12 @@ def _population(summary: Summary, tiles: str) -> str:
         f"{counted(summary.n_slides, 'slide')} of {counted(summary.n_cases, 'patient')}",
         f"{summary.n_skipped or 'none'} skipped in the whole cohort",
     ]
+    from foci.reports.text import performance
+
     full = summary.full_bag
     if full.accuracy is not None:
         parts.append(f"{tiles}: AUC {number(full.auc, 3)}, accuracy {number(full.accuracy, 3)}")
+    parts += [f"{name} {text}" for name, text in performance(full)]
     return ", ".join(parts)
 
 
@@ -389,3 +392,33 @@ def _answers(summary: Summary, width: int) -> Text:
         text.append("The answers depend on the threshold: see the report.\n")
     text.rstrip()
     return text
+
+
+def show_truth(audit: StoredAudit, echo: Callable[[str], Any] = typer.echo) -> None:
+    """Print how the rankings compare with the truth, where there is one."""
+    truth = audit.manifest.truth
+    if truth is None:
+        return
+    slides = f"{counted(truth.n_slides, 'slide')} of {counted(truth.n_cases, 'patient')}"
+    left_out = [
+        f"{n} {why}"
+        for n, why in (
+            (truth.n_unmarked, "without annotation"),
+            (truth.n_without, "annotated without a true tile"),
+        )
+        if n
+    ]
+    more = f" ({', '.join(left_out)} left out)" if left_out else ""
+    lines = [f"Against the truth: {truth.what} {slides}{more}."]
+    for name, own in truth.rankings.items():
+        among = ", ".join(
+            f"{what} {in_percent(found.estimate or 0)} (chance {in_percent(found.chance or 0)})"
+            for what, found in (("first 8", own.precision8), ("deciding tiles", own.deciding))
+            if found is not None
+        )
+        precision = own.average_precision
+        levels = [decimals(value or 0, 2) for value in (precision.estimate, precision.chance)]
+        lines.append(
+            f"  {name}: true tiles among the {among}; average precision {levels[0]} ({levels[1]})"
+        )
+    echo("\n".join(printable(line) for line in lines) + "\n")

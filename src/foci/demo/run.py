@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,10 @@ import torch
 import yaml
 
 from foci.audits import StoredAudit
-from foci.audits.audit import attach, read_marks
 from foci.audits.run import run as run_audit
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
+from foci.audits.truth import attach, read_truth
 from foci.backbones import load
 from foci.backbones.saved import RECORD
 from foci.backbones.training import TrainingRecipe
@@ -33,13 +31,16 @@ from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make
 from foci.demo.painting import SLIDES
+from foci.engines.base import Engine, InProcess
+from foci.engines.local import Processes, available_cores
 from foci.errors import FociError
 from foci.files.atomic import write_whole
 from foci.progress import showing
 from foci.reports import write_comparison, write_report
 from foci.slides.find import find_images, match_images, write_thumbnails
-from foci.studies.engine.schedule import Engine, InProcess, StudyProgress, Tally, run_plan
+from foci.studies.estimates import StudyProgress, Tally
 from foci.studies.plan import STUDY, StudyFolder
+from foci.studies.run import CellWork, run_plan
 
 _LOG = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ def run_demo(
     """
     folder = make(out, seed=seed, slides=slides, classes=classes)
     jobs = [(model, folder, seed, settings) for model in MODELS]
-    workers = min(workers or os.cpu_count() or 1, len(jobs))
+    workers = min(workers or available_cores(), len(jobs))
     how = "one after the other" if workers == 1 else f"{workers} at a time"
     _LOG.info("training and auditing %s; %s", ", ".join(model.name for model in MODELS), how)
     started = time.monotonic()
@@ -131,7 +132,7 @@ def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSe
     if (folder / SLIDES).is_dir():
         ids = [(slide.slide_id, None) for slide in audit.slides]
         write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)
-    write_report(attach(audit, read_marks(folder / TRUTH), MARKED))
+    write_report(attach(audit, read_truth(folder / TRUTH, what=MARKED)))
     return model.name
 
 
@@ -232,15 +233,14 @@ def make_study(out: str | Path, *, slides: int = SLIDES_OF_A_STUDY, seed: int = 
 def run_miniature(folder: StudyFolder, *, workers: int | None = None) -> Tally:
     """Run the cells of the miniature study that are not done, so many at the same time.
 
-    None is one per core where Ray is installed, else 1.
+    None is one per core.
     """
-    workers = workers or (os.cpu_count() or 1 if find_spec("ray") is not None else 1)
+    workers = workers or available_cores()
     plan = folder.new_plan()
     with ExitStack() as stack:
-        engine: Engine = InProcess(folder)
+        work = CellWork.of(folder, plan)
+        engine: Engine = InProcess(work)
         if workers > 1:
-            from foci.studies.engine.ray_cluster import RayCluster
-
-            engine = stack.enter_context(RayCluster(folder, workers=workers))
+            engine = stack.enter_context(Processes(work, workers))
         report = stack.enter_context(StudyProgress(engine.slots))
         return run_plan(folder, plan, engine, report=report)

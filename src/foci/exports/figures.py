@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from foci.errors import FociError, SlideError
 from foci.exports.tables import RankedColumn, RankedSlide
 from foci.slides.image import Box, Picture, SlideImage, fitted, read_boxes
+from foci.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,24 +55,6 @@ _UNDATED: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "ModDate": None},
     "svg": {"Date": None},
 }
-
-COLOURS = ("#ffd60a", "#00e5ff", "#7cfc00", "#ff9f1c", "#ffffff")
-"""Of rankings on stained tissue: bright, far from pink and violet, distinct for everybody."""
-
-
-def colour_of(at: int) -> str:
-    """Colour of the ranking at a position; they repeat after the fifth."""
-    return COLOURS[at % len(COLOURS)]
-
-
-def rgb_of(at: int) -> tuple[int, int, int]:
-    """The same as red, green and blue.
-
-    >>> rgb_of(0)
-    (255, 214, 10)
-    """
-    red, green, blue = bytes.fromhex(colour_of(at)[1:])
-    return red, green, blue
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +117,19 @@ def extent(corners: NDArray[np.int64], side: int) -> Box:
     return Box(int(low[0]) - margin, int(low[1]) - margin, width, height)
 
 
-def write_figure(ranked: RankedSlide, tissue: Tissue, path: Path, kind: str) -> None:
-    """Draw a slide and write it as ``png``, ``pdf`` or ``svg``; equal input gives equal bytes."""
+def write_figure(ranked: RankedSlide, tissue: Tissue | None, path: Path, kind: str) -> None:
+    """Draw a slide and write it as ``png``, ``pdf`` or ``svg``; equal input gives equal bytes.
+
+    Without ``tissue``, where tiles have no positions, its curves are drawn.
+    """
     try:
         import matplotlib
     except ImportError as error:
         fix = "pip install 'foci-mil[plots]'"
         raise FociError("matplotlib", f"cannot be loaded ({error})", fix) from error
     with matplotlib.rc_context(_STYLE):
-        draw(ranked, tissue).savefig(path, format=kind, dpi=DPI, metadata=_UNDATED[kind])
+        figure = draw_curves(ranked) if tissue is None else draw(ranked, tissue)
+        figure.savefig(path, format=kind, dpi=DPI, metadata=_UNDATED[kind])
 
 
 def draw(ranked: RankedSlide, tissue: Tissue) -> Figure:
@@ -157,18 +144,59 @@ def draw(ranked: RankedSlide, tissue: Tissue) -> Figure:
     ratios = [overview, crops] if crops else [overview]
     grid = figure.add_gridspec(len(ratios), len(columns), height_ratios=ratios)
     for at, column in enumerate(columns):
-        colour = colour_of(at)
-        _draw_overview(figure.add_subplot(grid[0, at]), ranked, column, tissue, colour)
+        _draw_overview(figure.add_subplot(grid[0, at]), ranked, column, tissue)
         if crops:
-            _draw_crops(figure, grid[1, at], ranked, column, tissue.crops[column.name], colour)
-    label = "" if ranked.slide.label is None else f", label {ranked.slide.label}"
-    figure.suptitle(
-        f"{ranked.slide.slide_id}: predicted {ranked.predicted} with p = {ranked.p:.3f} "
-        f"from {len(ranked.tiles)} tiles{label}",
-        fontsize=8,
-    )
+            _draw_crops(figure, grid[1, at], ranked, column, tissue.crops[column.name])
+    figure.suptitle(_title(ranked), fontsize=8)
     figure.supxlabel(textwrap.fill(_caption(ranked, tissue), 140), fontsize=6)
     return figure
+
+
+def draw_curves(ranked: RankedSlide) -> Figure:
+    """A slide whose tiles have no positions: p of its first K tiles, and without them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, 0.45 * WIDTH), layout="constrained")
+    keep, remove = figure.subplots(1, 2, sharey=True)
+    for axes, name in ((keep, "keep"), (remove, "remove")):
+        axes.set_xscale("log")
+        axes.set_ylim(-0.02, 1.02)
+        axes.axhline(ranked.p, color="#9ca3af", lw=0.6, ls=":")
+        axes.axhline(ranked.kappa, color="black", lw=0.6, ls="--")
+        for column in ranked.columns:
+            counts, values = getattr(column, name)
+            axes.plot(counts, values, color=column.colour, lw=1.2, label=_told(column))
+            if column.decisive is not None and column.decisive in counts:
+                at = values[counts == column.decisive]
+                axes.plot(column.decisive, at, "o", color=column.colour, ms=4, mec="white")
+    keep.set_title("Keep test: the first K tiles alone", fontsize=7)
+    remove.set_title("Remove test: without the first K tiles", fontsize=7)
+    keep.set_ylabel(f"p of {ranked.predicted}")
+    keep.legend(fontsize=6, frameon=False)
+    for axes in (keep, remove):
+        axes.set_xlabel("tiles K")
+    figure.suptitle(_title(ranked), fontsize=8)
+    caption = (
+        f"Dashed: {ranked.kappa:g}, from which the model is sure; dotted: all tiles. Dots: the "
+        "deciding tiles. The audit has no tile positions. Model-sufficient, not diagnostic."
+    )
+    figure.supxlabel(textwrap.fill(caption, 140), fontsize=6)
+    return figure
+
+
+def _told(column: RankedColumn) -> str:
+    """A ranking and its deciding tiles, or why it has none."""
+    if column.decisive is None:
+        return f"{column.name}: {column.why_none}"
+    return f"{column.name}: {counted(column.decisive, 'deciding tile')}"
+
+
+def _title(ranked: RankedSlide) -> str:
+    label = "" if ranked.slide.label is None else f", label {ranked.slide.label}"
+    return (
+        f"{ranked.slide.slide_id}: predicted {ranked.predicted} with p = {ranked.p:.3f} "
+        f"from {len(ranked.tiles)} tiles{label}"
+    )
 
 
 def _caption(ranked: RankedSlide, tissue: Tissue) -> str:
@@ -183,9 +211,7 @@ def _caption(ranked: RankedSlide, tissue: Tissue) -> str:
     return " ".join(parts)
 
 
-def _draw_overview(
-    axes: Axes, ranked: RankedSlide, column: RankedColumn, tissue: Tissue, colour: str
-) -> None:
+def _draw_overview(axes: Axes, ranked: RankedSlide, column: RankedColumn, tissue: Tissue) -> None:
     """The slide, the first tiles outlined, annotated tiles dotted, and a scale bar."""
     box = tissue.box
     edges = (box.x, box.x + box.width, box.y + box.height, box.y)
@@ -197,8 +223,9 @@ def _draw_overview(
     axes.set_ylim(*edges[2:])
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.add_collection(_squares(ranked, column.order, "black", 1.5))
-    axes.add_collection(_squares(ranked, column.order, colour, 0.8))
+    if len(column):
+        axes.add_collection(_squares(ranked, column.order, "white", 1.8))
+        axes.add_collection(_squares(ranked, column.order, column.colour, 1.0))
     if ranked.witness is not None:
         centres = ranked.corners[ranked.witness] + ranked.side / 2
         axes.scatter(
@@ -217,10 +244,12 @@ def _draw_overview(
             va="center",
             fontsize=6,
             fontweight="bold",
-            bbox={"boxstyle": "round,pad=0.15", "fc": colour, "ec": "black", "lw": 0.4},
+            color="white",
+            bbox={"boxstyle": "round,pad=0.15", "fc": column.colour, "ec": "white", "lw": 0.4},
         )
     reached = "κ never reached" if column.msk is None else f"MSK {column.msk}"
-    axes.set_title(f"{column.name}: first {len(column)} tiles ({reached})", fontsize=7)
+    shown = f"{column.name}: first {counted(len(column), 'tile')} ({reached})"
+    axes.set_title(shown if len(column) else _told(column), fontsize=7, color=column.colour)
     if tissue.mpp is not None:
         _scale_bar(axes, box, tissue.mpp)
 
@@ -231,7 +260,6 @@ def _draw_crops(
     ranked: RankedSlide,
     column: RankedColumn,
     crops: list[Picture],
-    colour: str,
 ) -> None:
     """Pictures of the first tiles in order, each with its rank and delta p."""
     grid = place.subgridspec(-(-CROPS // _CROPS_PER_ROW), _CROPS_PER_ROW, wspace=0.05, hspace=0.05)
@@ -241,7 +269,7 @@ def _draw_crops(
         axes.set_xticks([])
         axes.set_yticks([])
         for spine in axes.spines.values():
-            spine.set_edgecolor(colour)
+            spine.set_edgecolor(column.colour)
             spine.set_linewidth(1.2)
         star = "*" if ranked.witness is not None and ranked.witness[column.order[at]] else ""
         drop = column.delta_p[at]

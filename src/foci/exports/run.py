@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foci.audits import StoredAudit
-from foci.audits.audit import Marks
+from foci.audits.truth import Truth
 from foci.errors import FociError, SlideError
-from foci.exports.figures import look, rgb_of, write_figure
+from foci.exports.card import write_card
+from foci.exports.figures import look, write_figure
 from foci.exports.tables import (
     RankedSlide,
     columns_to_export,
@@ -25,7 +26,8 @@ from foci.slides.image import file_name
 _LOG = logging.getLogger(__name__)
 
 FIGURES = ("png", "pdf", "svg")
-FORMATS = ("geojson", "csv", *FIGURES)
+CARD = "card"
+FORMATS = ("geojson", "csv", *FIGURES, CARD)
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ def export(
     k: str = "msk",
     images: Mapping[str, Path] | None = None,
     slide_mpp: float | None = None,
-    marks: Marks | None = None,
+    truth: Truth | None = None,
 ) -> Exported:
-    """Write the first tiles of slides as GeoJSON, CSV and figures.
+    """Write the first tiles of slides as GeoJSON, CSV and figures, and the card of the audit.
 
     Args:
         audit: A finished audit.
@@ -59,7 +61,7 @@ def export(
         k: Number of tiles: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
         images: Image of every slide that has one.
         slide_mpp: Micrometres per level-0 pixel of images that do not say.
-        marks: Annotated tiles, see :func:`foci.audits.audit.read_marks`.
+        truth: Annotations, see :func:`foci.audits.truth.read_truth`.
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
@@ -68,18 +70,23 @@ def export(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
-    files: list[Path] = []
+    files = write_card(audit, folder) if CARD in formats else []
     skipped: dict[str, str] = {}
-    for ranked in ranked_slides(audit, slide_ids, columns, k, marks):
+    of_slides = [kind for kind in formats if kind != CARD]
+    if not of_slides:
+        return Exported(tuple(files), skipped)
+    for ranked in ranked_slides(audit, slide_ids, columns, k, truth):
         name = ranked.slide.slide_id
         for column in ranked.columns:
-            if not column.as_asked:
+            if k == "decisive" and not column.as_asked:
+                _LOG.info("%s: %s under %s", name, column.why_none, column.name)
+            elif not column.as_asked:
                 _LOG.info(
                     "%s: no %s under %s; the first %d tiles instead",
                     name, k, column.name, len(column),
                 )  # fmt: skip
         try:
-            files += _write_slide(ranked, folder, formats, (images or {}).get(name), slide_mpp)
+            files += _write_slide(ranked, folder, of_slides, (images or {}).get(name), slide_mpp)
         except SlideError as error:
             skipped[name] = str(error)
             _LOG.info("skipped %s: %s", name, error)
@@ -98,15 +105,16 @@ def _write_slide(
     drawn = [kind for kind in FIGURES if kind in formats]
     files: list[Path] = []
     if drawn or "geojson" in formats:
-        tissue = look(ranked, image, slide_mpp, pictures=bool(drawn))
+        curves_only = not ranked.placed and "geojson" not in formats
+        tissue = None if curves_only else look(ranked, image, slide_mpp, pictures=bool(drawn))
         for kind in drawn:
             files.append(folder / f"{stem}.{kind}")
             with whole_file(files[-1], durable=False) as temporary:
                 write_figure(ranked, tissue, temporary, kind)
-        if "geojson" in formats:
-            for at, column in enumerate(ranked.columns):
-                found = feature_collection(ranked, column, rgb_of(at), tissue.origin)
-                files.append(folder / f"{stem}.{column.name}.geojson")
+        if tissue is not None and "geojson" in formats:
+            for column in ranked.columns:
+                found = feature_collection(ranked, column, tissue.origin)
+                files.append(folder / f"{stem}.{file_name(column.name)}.geojson")
                 write_whole(files[-1], to_text(found), durable=False)
     if "csv" in formats:
         files.append(folder / f"{stem}.csv")

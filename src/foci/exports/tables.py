@@ -17,19 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, RankedTiles, StoredAudit
-from foci.audits.audit import Marks
 from foci.audits.folder import Order, column
 from foci.audits.measure import MeasuredSlides, followed
+from foci.audits.truth import Truth
 from foci.bags.tables import write_csv
 from foci.errors import FociError, SlideError
+from foci.files.bounds import read_text
 from foci.reports.payload import by_interest, count_or_none, stored_columns
 from foci.reveal import Curve
+from foci.slides.find import read_thumbnails
+from foci.words import colour_of
 
 MOST_TELLING = 6
 """Slides that are exported if none is named."""
 
 WITHOUT_COUNT = 32
-"""Tiles shown where a slide has no MSK, or no decisive K, under a ranking."""
+"""Tiles shown where a slide has no MSK under a ranking."""
+
+NOT_SURE, SURVIVES, NO_SET = "model not sure", "decision survives", "no deciding tiles"
+"""Why a ranking has no decisive K: the model decides nothing with confidence; removing the first
+tiles, as many as were tried, changes no decision; or those that change it do not carry it alone."""
 
 
 def slides_to_export(
@@ -51,7 +58,11 @@ def read_names(path: Path) -> list[str]:
     """Slides of a list: one name per line, or the column ``slide_id`` of a CSV file."""
     if not path.is_file():
         raise FociError(path, "does not exist", "give a file with one slide per line")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    try:
+        text = read_text(path).removeprefix("\ufeff")
+    except ValueError as error:
+        raise FociError(path, f"cannot be read ({error})", "give one slide per line") from None
+    lines = [line.strip() for line in text.splitlines()]
     rows = [line.split(",") for line in lines if line]
     at = rows[0].index("slide_id") if rows and "slide_id" in rows[0] else None
     names = [row[0] for row in rows] if at is None else [row[at] for row in rows[1:]]
@@ -81,14 +92,16 @@ def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> li
 def count_of(measured: MeasuredSlides, row: int, chosen: Order, k: str) -> tuple[int, bool]:
     """How many tiles of a slide are exported, and whether the slide has the count asked for.
 
-    ``k`` is ``"msk"``, ``"decisive"``, ``"all"`` or a number.
+    ``k`` is ``"msk"``, ``"decisive"``, ``"all"`` or a number. Where a slide has no decisive K, no
+    tile is shown: any other count would look like a finding.
     """
     n = int(measured.slides.n_tiles[row])
     if k == "all":
         return n, True
     if k in ("msk", "decisive"):
         count = measured_count(measured, row, chosen, k)
-        return (min(n, WITHOUT_COUNT), False) if count is None else (count, True)
+        instead = 0 if k == "decisive" else min(n, WITHOUT_COUNT)
+        return (instead, False) if count is None else (count, True)
     if not (k.isascii() and k.isdigit() and len(k) < 10) or int(k) < 1:
         raise FociError(
             f"--k {k}", "is not a number of tiles", "give msk, decisive, all or a number"
@@ -103,27 +116,45 @@ def measured_count(measured: MeasuredSlides, row: int, chosen: Order, which: str
     return count_or_none(value)
 
 
+CurvePoints = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+
 @dataclass(frozen=True, eq=False)
 class RankedColumn:
     r"""First K tiles of one ranking.
 
     Attributes:
         name: Ranking, with its seed.
+        ranking: Without it; it decides the colour.
         order: ``[K]`` positions in the bag.
         revealed: ``[K]`` probability of the predicted class from the tiles up to this one.
         delta_p: ``[K]`` :math:`\Delta p(r) = p(\text{full}) - p(\text{without the first } r)`.
         msk: Minimum Sufficient K; None where not reached.
+        decisive: Decisive K; None where there is none.
+        why_none: Why there is none, in a few words; empty where there is one.
         as_asked: False where the count asked for does not exist, and another was taken.
+        keep, remove: Measured counts, and the probability of the predicted class from the first K
+            tiles and without them.
 
-    Both arrays hold NaN at counts that the audit did not measure.
+    ``revealed`` and ``delta_p`` hold NaN at counts that the audit did not measure.
     """
 
     name: str
+    ranking: str
     order: NDArray[np.int64]
     revealed: NDArray[np.float64]
     delta_p: NDArray[np.float64]
     msk: int | None
+    decisive: int | None
+    why_none: str
     as_asked: bool
+    keep: CurvePoints
+    remove: CurvePoints
+
+    @property
+    def colour(self) -> str:
+        """Of its ranking, on a light ground."""
+        return colour_of(self.ranking)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -139,6 +170,7 @@ class RankedSlide:
         columns: The rankings.
         predicted: Predicted class.
         p: Its probability on the full bag.
+        kappa: Confidence from which the model is sure.
         witness: ``[N]`` bool, annotated tiles; None where nothing is annotated.
     """
 
@@ -147,7 +179,13 @@ class RankedSlide:
     columns: tuple[RankedColumn, ...]
     predicted: str
     p: float
+    kappa: float
     witness: NDArray[np.bool_] | None
+
+    @property
+    def placed(self) -> bool:
+        """Whether the tiles have positions in level-0 pixels."""
+        return _placed(self.slide, self.tiles)
 
     @property
     def corners(self) -> NDArray[np.int64]:
@@ -166,10 +204,14 @@ def corners_of(slide: AuditedSlide, tiles: RankedTiles) -> NDArray[np.int64]:
     Raises:
         SlideError: If the audit has none.
     """
-    if tiles.coords is None or slide.unit != "px" or slide.patch_size is None:
+    if tiles.coords is None or not _placed(slide, tiles):
         what = "has no tile positions in level-0 pixels"
         raise SlideError(slide.slide_id, what, "audit features that store coordinates")
     return tiles.coords
+
+
+def _placed(slide: AuditedSlide, tiles: RankedTiles) -> bool:
+    return tiles.coords is not None and slide.unit == "px" and slide.patch_size is not None
 
 
 def ranked_slides(
@@ -177,23 +219,26 @@ def ranked_slides(
     slide_ids: Sequence[str],
     columns: Sequence[Order],
     k: str,
-    marks: Marks | None = None,
+    truth: Truth | None = None,
 ) -> Iterator[RankedSlide]:
     """The slides with the first ``k`` tiles of their rankings, in the order of the audit."""
     measured, wanted = audit.measured(), set(slide_ids)
     row_of = {name: row for row, name in enumerate(measured.curves.slide_ids)}
     by_id = {slide.slide_id: slide for slide in audit.slides}
+    scans = {name: one.box for name, one in read_thumbnails(audit.folder).items()}
     for tiles in audit.tiles(wanted):
         row = row_of[tiles.slide_id]
         target = int(measured.targets["prediction"][row])
-        mask = None if marks is None else marks.get(tiles.slide_id)
+        slide = by_id[tiles.slide_id]
+        marks = None if truth is None else truth.of(slide, tiles, scans.get(slide.slide_id))
         yield RankedSlide(
-            slide=by_id[tiles.slide_id],
+            slide=slide,
             tiles=tiles,
             columns=tuple(_column(audit, tiles, row, target, one, k) for one in columns),
             predicted=audit.manifest.classes[target],
             p=float(measured.slides.full[row, target]),
-            witness=None if mask is None else mask[tiles.tiles],
+            kappa=audit.manifest.settings.kappa,
+            witness=None if marks is None else marks == 1,
         )
 
 
@@ -206,13 +251,25 @@ def _column(
     insert = measured.curves.get(*chosen)[row]
     delete = measured.curves.deletions(*chosen)
     full = insert.full[target]
+    removed = followed(delete[row].probs, target) if delete else None
+    if measured.slides.full[row].max() < audit.manifest.settings.kappa:
+        why_none = NOT_SURE
+    else:
+        why_none = SURVIVES if removed is not None and removed.kept.all() else NO_SET
+    decisive = measured_count(measured, row, chosen, "decisive")
+    nothing = np.empty(0, np.int64), np.empty(0)
     return RankedColumn(
         name=name,
+        ranking=chosen[0],
         order=tiles.order(name)[:count],
         revealed=_at(insert, target, count),
         delta_p=full - _at(delete[row], target, count) if delete else np.full(count, np.nan),
         msk=measured_count(measured, row, chosen, "msk"),
+        decisive=decisive,
+        why_none="" if decisive is not None else why_none,
         as_asked=as_asked,
+        keep=(insert.ks, followed(insert.probs, target).confidence),
+        remove=nothing if removed is None else (delete[row].ks, removed.confidence),
     )
 
 
@@ -269,14 +326,14 @@ NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "foci.tiles")
 def feature_collection(
     ranked: RankedSlide,
     column: RankedColumn,
-    colour: tuple[int, int, int],
     origin: tuple[int, int] = (0, 0),
 ) -> dict[str, Any]:
-    """The first tiles of one ranking in red, green and blue (0 to 255), for QuPath 0.4 or later.
+    """The first tiles of one ranking in its colour, for QuPath 0.4 or later.
 
     QuPath begins to count at ``origin``, the top-left corner of the scanned part.
     """
     corners, side, tiles = ranked.corners, ranked.side, ranked.tiles
+    colour = list(bytes.fromhex(column.colour.removeprefix("#")))
     features = []
     for rank, position in enumerate(column.order, 1):
         x, y = (int(a) - b for a, b in zip(corners[position], origin, strict=True))
@@ -296,7 +353,7 @@ def feature_collection(
                 "properties": {
                     "objectType": "detection",
                     "name": f"{column.name} {rank}",
-                    "classification": {"name": f"FOCI {column.name}", "color": list(colour)},
+                    "classification": {"name": f"FOCI {column.name}", "color": colour},
                     "isLocked": True,
                     "measurements": {k: v for k, v in measured.items() if math.isfinite(v)},
                 },

@@ -71,6 +71,7 @@ from foci.metrics.decisive import (
     DecisivePoints,
     NecessityAxis,
     already_minimal,
+    carried_share,
     classes_without_decisive_sets,
     decisive_k,
     decisive_points,
@@ -92,7 +93,8 @@ from foci.metrics.minimal import (
     efficiency,
     minimal_decisive,
 )
-from foci.metrics.ranking import average_precision, jaccard_at_k, precision_at_k, spearman
+from foci.metrics.outcomes import c_index, r_squared
+from foci.metrics.ranking import average_precision, froc, jaccard_at_k, precision_at_k, spearman
 from foci.metrics.stats import (
     Interval,
     SignedRank,
@@ -136,7 +138,9 @@ __all__ = [
     "believable",
     "better_order",
     "better_than_proven",
+    "c_index",
     "captured_headroom",
+    "carried_share",
     "case_means",
     "classes_without_decisive_sets",
     "compare_areas",
@@ -150,6 +154,7 @@ __all__ = [
     "efficiency",
     "faithfulness_auc",
     "fallback_share",
+    "froc",
     "geometric_mean_ratio",
     "jaccard_at_k",
     "kaplan_meier",
@@ -170,6 +175,7 @@ __all__ = [
     "precision_at_k",
     "predicted_class",
     "quantiles_with_missing",
+    "r_squared",
     "reach",
     "reach_split",
     "restricted",

@@ -253,13 +253,14 @@ def patient_intervals(means: Floats, n_boot: int, level: float = 0.95, seed: int
 
 
 def patient_means(values: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats:
-    """Mean of ``[S]`` values over the slides of every patient, ``[C]``, patients sorted.
+    """Mean of values ``[S]`` or ``[M, S]`` over the slides of every patient, patients sorted.
 
     >>> patient_means(np.array([1.0, 3.0, 8.0]), cases=["P2", "P2", "P1"]).tolist()
     [8.0, 2.0]
     """
-    case = case_numbers(cases, len(values))[1]
-    means: Floats = np.bincount(case, weights=values) / np.bincount(case)
+    case = case_numbers(cases, values.shape[-1])[1]
+    sums = [np.bincount(case, weights=row) for row in np.atleast_2d(values)]
+    means: Floats = (np.stack(sums) / np.bincount(case)).reshape(*values.shape[:-1], -1)
     return means
 
 

@@ -181,6 +181,39 @@ def stable_decisive_k(
     return _one_slide(insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta)[1]
 
 
+@card(
+    title="Share of slides carried",
+    symbol=r"C(K)",
+    direction="higher",
+    range=(0, 1),
+    needs="decisive K of every slide that the model is sure of",
+    does_not_show="which slides these are; a plateau below 1 is slides on which this order never "
+    "finds deciding tiles",
+    source="FOCI",
+)
+def carried_share(counts: ArrayLike, ks: ArrayLike) -> Floats:
+    r"""Share of slides whose decision the first K tiles carry, at every count of ``ks``.
+
+    .. math:: C(K) = \frac{1}{|S|} \sum_{s \in S} \frac{1}{R} \sum_{r=1}^{R}
+       \mathbb{1}[\mathrm{DK}_{s,r} \le K]
+
+    ``counts`` are decisive K, ``[S]``, or ``[R, S]`` for several orders; a slide without one is
+    never carried.
+
+    >>> carried_share([2, 9, None, 3], [1, 2, 4, 256]).tolist()
+    [0.0, 0.25, 0.5, 0.75]
+    """
+    share: Floats = carried_marks(counts, ks).mean(axis=0)
+    return share
+
+
+def carried_marks(counts: ArrayLike, ks: ArrayLike) -> Floats:
+    """``[S, K]`` share of the orders under which the first K tiles carry a slide's decision."""
+    table, steps = inputs.count_orders(counts, "counts"), inputs.as_counts(ks, "ks")
+    marks: Floats = (table[:, :, None] <= steps).mean(axis=0)
+    return marks
+
+
 @dataclass(frozen=True, eq=False)
 class DecisivePoints:
     """Decisive K and stable decisive K of every slide under one ranking, ``[S]``; NaN if none.

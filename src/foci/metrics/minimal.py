@@ -450,8 +450,10 @@ def minimal_decisive(
     def flips(tiles: Integers) -> bool:
         return _flips(parts, tiles, followed, error)
 
-    def first_flip(order: Integers) -> Integers:
-        return order[: _first(lambda k: flips(order[:k]), n)]
+    def first_flip(order: Integers, fewer: int) -> Integers:
+        if fewer < 2 or not flips(order[: fewer - 1]):
+            return _NO_TILES
+        return order[: _first(lambda k: flips(order[:k]), fewer - 1)]
 
     k: int | None
     flipping = _NO_TILES
@@ -470,8 +472,9 @@ def minimal_decisive(
     else:
         theorem = "T4" if parts.output is None else "T5"
         bound = (Rows if parts.output is None else ReluHead)(parts, followed, error)
-        tried = [given, *(first_flip(order) for order in bound.orders())]
-        sizes = [len(tiles) for tiles in tried if 0 < len(tiles) < n and flips(tiles)]
+        sizes = [len(given)] if given.size and flips(given) else []
+        tried = [first_flip(order, min(sizes, default=n)) for order in bound.orders()]
+        sizes += [len(tiles) for tiles in tried if tiles.size]
         k, searched = _lower_bound(bound.proven, min(sizes, default=n), steps)
         tried += bound.removed(k) if searched and k not in (n, *sizes) else []
         k = None if k == n else k

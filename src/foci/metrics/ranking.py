@@ -8,6 +8,7 @@ precision and average precision too, but is not needed to run FOCI; the tests co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import SupportsIndex
 
 import numpy as np
@@ -146,3 +147,64 @@ def average_precision(scores: ArrayLike, truth: ArrayLike) -> float:
     found = np.cumsum(marks[order])[last_of_ties]
     seen = np.arange(1, len(order) + 1)[last_of_ties]
     return float(np.sum(np.diff(found, prepend=0) * found / seen) / marks.sum())
+
+
+def chance_of_average_precision(n_tiles: int, n_marked: int) -> float:
+    r"""Mean average precision of all orders of the tiles; it lies above the share of marked ones.
+
+    .. math:: \frac1N \sum_{k=1}^{N} \frac1k \Big(1 + (k - 1) \frac{R - 1}{N - 1}\Big)
+
+    >>> chance_of_average_precision(2, 1), chance_of_average_precision(3, 3)
+    (0.75, 1.0)
+    """
+    others = (n_marked - 1) / max(n_tiles - 1, 1)
+    counts = np.arange(1, n_tiles + 1)
+    return float(np.mean((1 + (counts - 1) * others) / counts))
+
+
+@card(
+    title="Lesions found (FROC)",
+    symbol=r"\mathrm{FROC}(f)",
+    direction="higher",
+    range=(0.0, 1.0),
+    needs="one score per tile, and the number of the marked region in which it lies",
+    does_not_show=_LIMIT + "; one tile of a large region finds all of it",
+    source="free-response ROC; scores are compared within a slide, not between slides",
+)
+def froc(scores: ArrayLike, lesions: ArrayLike, false_tiles: SupportsIndex) -> float:
+    r"""Share of the marked regions that the ranking finds before more than ``f`` tiles outside.
+
+    .. math:: \mathrm{FROC}(f) = L^{-1} \big|\{\ell : \text{fewer than } f + 1
+       \text{ tiles outside come before the first tile of } \ell\}\big|
+
+    ``lesions`` are ``[N]`` whole numbers: 0 outside, otherwise that of the region. Ties by index.
+
+    >>> froc([0.9, 0.8, 0.7, 0.6, 0.5], lesions=[0, 1, 0, 0, 2], false_tiles=1)
+    0.5
+    """
+    values = inputs.as_float_array(scores, "scores")
+    regions = inputs.as_counts(lesions, "lesions", lowest=0)
+    inputs.same_length(scores=values, lesions=regions)
+    inputs.require(bool(regions.any()), "lesions", "marks no tile", "leave the slide out")
+    allowed = inputs.as_int(false_tiles, "false_tiles", lowest=0)
+    in_order = regions[np.argsort(-values, kind="stable")]
+    before = np.cumsum(in_order == 0)
+    found = np.unique(in_order[(before <= allowed) & (in_order > 0)])
+    return len(found) / len(np.unique(regions[regions > 0]))
+
+
+def chance_of_froc(sizes: Sequence[int], n_outside: int, false_tiles: int) -> float:
+    r"""Mean of :func:`froc` over all orders of the tiles, from the tiles in each region.
+
+    .. math:: 1 - L^{-1} \sum_\ell \prod_{i=0}^{f} \frac{q - i}{m_\ell + q - i}
+
+    A region is missed if the first f + 1 of its own and the outside tiles are all outside.
+
+    >>> chance_of_froc([1], n_outside=3, false_tiles=0)
+    0.25
+    """
+    if n_outside <= false_tiles:
+        return 1.0
+    outside = n_outside - np.arange(false_tiles + 1)
+    missed = [float(np.prod(outside / (size + outside))) for size in sizes]
+    return 1 - float(np.mean(missed))

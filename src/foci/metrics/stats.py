@@ -200,6 +200,53 @@ def median_interval(
     return percentile_interval(float(np.median(numbers)), draws_between(draws, cases), level)
 
 
+def spearman_interval(
+    first: ArrayLike,
+    second: ArrayLike,
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Rank correlation of two numbers per slide, with its bootstrap interval over patients.
+
+    A slide counts as often as its patient is drawn, and ranks are those within the draw; ties
+    share their mean rank. NaN where one of the numbers is the same on all slides.
+
+    >>> spearman_interval([1.0, 2.0, 3.0], [2.0, 4.0, 9.0], cases=["a", "b", "c"]).estimate
+    1.0
+    """
+    columns = [
+        inputs.as_float_array(one, name) for one, name in ((first, "first"), (second, "second"))
+    ]
+    inputs.same_length(first=columns[0], second=columns[1])
+    case, weights = case_draws(cases, len(columns[0]), n_boot, seed)
+    once = np.ones((1, len(case)))
+    estimate = _weighted_spearman(columns, once)
+    draws = _weighted_spearman(columns, weights[:, case].astype(np.float64))
+    return percentile_interval(float(estimate[0]), draws_between(draws, cases), level)
+
+
+def _weighted_spearman(columns: Sequence[Floats], weights: Floats) -> Floats:
+    """``[B]`` rank correlations, slide s counting ``weights[:, s]`` times."""
+    total = weights.sum(axis=1, keepdims=True)
+    centred = []
+    for values in columns:
+        _, group = np.unique(values, return_inverse=True)
+        sizes = np.zeros((group.max() + 1, len(weights)))
+        np.add.at(sizes, group, weights.T)
+        middles = np.cumsum(sizes, axis=0) - sizes / 2  # mid-ranks, up to a constant
+        ranks = middles[group].T
+        centred.append(ranks - (weights * ranks).sum(axis=1, keepdims=True) / total)
+    a, b = centred
+    scale = np.sqrt((weights * a**2).sum(axis=1) * (weights * b**2).sum(axis=1))
+    together = (weights * a * b).sum(axis=1)
+    undefined = np.full(len(weights), np.nan)
+    found: Floats = np.divide(together, scale, out=undefined, where=scale > 1e-9)
+    return np.clip(found, -1, 1)
+
+
 def sign_flip_pvalue(values: ArrayLike, seed: int = 0) -> float:
     r"""Two-sided p-value of the sign-flip test that the mean of ``values``, one per patient, is 0.
 

@@ -44,6 +44,7 @@ from foci.reports.models import (
     pack_probabilities,
 )
 from foci.slides.find import THUMBNAILS, read_thumbnails
+from foci.words import ANY_FLOAT
 
 RANDOM = "random"
 
@@ -169,12 +170,12 @@ def _with_pictures(
     known, pictured = read_thumbnails(folder), dict(details)
     for row, detail in details.items():
         thumbnail = known.get(names[row])
-        path = None if thumbnail is None else folder / THUMBNAILS / thumbnail.file
-        if thumbnail is None or path is None or not path.is_file():
+        content = None if thumbnail is None else thumbnail.jpeg(folder / THUMBNAILS)
+        if thumbnail is None or content is None:
             continue
-        size = -(-path.stat().st_size // 3) * 4 + _FRAME
+        size = -(-len(content) // 3) * 4 + _FRAME
         if size <= limit and detail.placement is not None and detail.unit == "px":
-            jpeg = base64.b64encode(path.read_bytes()).decode("ascii")
+            jpeg = base64.b64encode(content).decode("ascii")
             picture = TissuePicture(jpeg=jpeg, box=thumbnail.box)
             pictured[row] = detail.model_copy(update={"tissue": picture})
             limit -= size
@@ -468,7 +469,7 @@ def cut_to(value: float, digits: int) -> float:
     """
     full = Decimal(repr(value))
     step = Decimal(1).scaleb(-digits)
-    cut = full.quantize(step, ROUND_DOWN)
+    cut = full.quantize(step, ROUND_DOWN, ANY_FLOAT)
     if cut != full and cut.as_tuple().digits[-1] in (0, 5):
         cut += step.copy_sign(full)
     return float(cut)

@@ -18,6 +18,7 @@ from foci.audits.records import (
     AxisComparison,
     CountQuartiles,
     CurveBand,
+    FullBag,
     Interval,
     MeanDrops,
     Measure,
@@ -367,10 +368,21 @@ def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
         ("classes", ", ".join(summary.classes)),
         ("AUC", fixed(full.auc) if full.auc is not None else ""),
         ("accuracy", percent(full.accuracy) if full.accuracy is not None else ""),
+        *performance(full),
         ("confidence κ", f"{summary.kappa:g}"),
         ("at most", counted(summary.k_max, "tile")),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def performance(full: FullBag) -> Facts:
+    """How well a risk or a number fits what was observed, with intervals over patients."""
+    named = (("C-index", full.c_index), ("R2", full.r_squared), ("Spearman", full.spearman))
+    return [
+        (name, f"{fixed(one.estimate)} ({fixed(one.low)} to {fixed(one.high)})")
+        for name, one in named
+        if one is not None
+    ]
 
 
 def settings_of(settings: AuditSettings) -> Facts:

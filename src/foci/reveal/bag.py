@@ -13,7 +13,7 @@ from torch import Tensor
 from foci.backbones import Backbone
 from foci.backbones.base import class_index, declared
 from foci.backbones.freezing import device_and_dtype, frozen, to_model
-from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
 from foci.bags import Bag
 from foci.errors import FociError
 from foci.reveal import KAPPA, Direction
@@ -36,6 +36,8 @@ from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledTi
 from foci.reveal.recheck import Float64Recheck
 
 T = TypeVar("T")
+
+_EMBEDDED_AT_ONCE = 8192
 
 
 class Revealer:
@@ -91,7 +93,7 @@ class Revealer:
             self._batches = Batches.fitting(backbone, tokens)
         if self.engine == "packed":
             return PackedReveal(backbone, tokens, self._batches)  # type: ignore[arg-type]
-        return GenericReveal(backbone, tokens, self._batches)
+        return GenericReveal(backbone, bag.shared_tokens, self._batches)
 
 
 class EmbeddedBag:
@@ -172,6 +174,17 @@ class EmbeddedBag:
         return self.cached("tokens", lambda: self.backbone.embed(self.inputs))
 
     @property
+    def shared_tokens(self) -> Tensor:
+        """The tokens, with what else of a tile is the same in every subset, ``[N, >= d]``.
+
+        A classifier that forwards subsets takes them instead of the tokens.
+        """
+        backbone = self.backbone
+        if not isinstance(backbone, OrderedBackbone) or not declared(backbone, "shared-tokens"):
+            return self.tokens
+        return self.cached("shared tokens", lambda: backbone.share(self.tokens))
+
+    @property
     def logits(self) -> Tensor:
         """``[C]`` of the full bag."""
         return self.cached("logits", lambda: self.candidates().full())
@@ -217,11 +230,11 @@ class EmbeddedBag:
         ks: Tensor | Sequence[int],
         direction: Direction = "insert",
         *,
-        recheck: bool = True,
+        rechecked: int | None = None,
     ) -> list[Tensor]:
         """:meth:`curve` of several orders at the same counts; cheaper than one by one.
 
-        Without ``recheck`` all probabilities are those of the classifier's own precision.
+        Probabilities at counts above ``rechecked`` are those of the classifier's own precision.
         """
         if not len(orders):
             return []
@@ -233,9 +246,37 @@ class EmbeddedBag:
             engine = self._prefix_logits()
             logits = torch.stack([engine.logits(own) for own in every])
             probs = torch.softmax(logits.double(), dim=-1)
-            if recheck:
-                probs = self._revealer.recheck(probs, self.inputs, every)
+            upto = len(counts) if rechecked is None else int((counts <= rechecked).sum())
+            self._revealer.recheck(probs[:, :upto], self.inputs, every)
             return list(probs.cpu())
+
+    @property
+    def margin(self) -> float:
+        """Distance from a threshold or a tie below which :meth:`exact_curve` should be asked."""
+        return self._revealer.recheck.margin(self.inputs.dtype)
+
+    def exact_curve(
+        self, order: Tensor, ks: Tensor | Sequence[int], direction: Direction = "insert"
+    ) -> Tensor:
+        """:meth:`curve` in float64, from tiles embedded once more in float64, block by block.
+
+        For classifiers with a closed form. The first call costs some inferences of the bag, all
+        others next to nothing.
+        """
+        double = self._revealer.recheck.double(self.inputs[:1])
+
+        def closed_form() -> PrefixLogits:
+            blocks = torch.split(self.inputs, _EMBEDDED_AT_ONCE)
+            tokens = torch.cat([double.embed(to_model(block, double)) for block in blocks])
+            if isinstance(double, PooledBackbone) and declared(double, "pooled-prefixes"):
+                return PooledTiles(double, tokens)
+            return PrefixReveal(double, tokens)
+
+        counts = check_counts(ks, len(self), direction).to(self.features.device)
+        prefixes = Prefixes.of(order.to(self.features.device), counts, direction)
+        with self._revealer.precision(), frozen(double):
+            engine = self.cached("float64 tiles", closed_form)
+            return torch.softmax(engine.logits(prefixes).double(), dim=-1).cpu()
 
     def without_first(self, orders: Tensor, ks: Sequence[int]) -> Tensor:
         """Class probabilities without the first k tiles of many orders, at few counts.
@@ -272,7 +313,7 @@ class EmbeddedBag:
         budget, backbone = at_least_one(budget, "budget"), self.backbone
         if pools(backbone):
             return self.pooled_tiles(backbone)
-        return ForwardedCandidates(backbone, self.tokens, budget)
+        return ForwardedCandidates(backbone, self.shared_tokens, budget)
 
     def pooled_tiles(self, backbone: PooledBackbone) -> PooledTiles:
         """The tiles before the bag's own pooling classifier, the same for curves and searches."""

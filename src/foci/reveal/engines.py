@@ -251,7 +251,7 @@ class Batches:
 
 @dataclass(frozen=True, eq=False)
 class GenericReveal:
-    """Aggregates the tokens ``[N, d]`` of every subset, in bag order, for any backbone."""
+    """Aggregates the tokens ``[N, >= d]`` of every subset, in bag order, for any backbone."""
 
     backbone: Backbone
     tokens: Tensor

@@ -261,7 +261,7 @@ class PooledTiles:
 
 
 class ForwardedCandidates:
-    """Forwards the tokens ``[N, d]`` of every subset, in bag order, several subsets per batch.
+    """Forwards the tokens ``[N, >= d]`` of every subset, in bag order, several per batch.
 
     At most ``budget`` tokens are forwarded at once; a larger subset is forwarded on its own.
     """

@@ -3,6 +3,10 @@
 Single precision, batch size and device shift a probability by about 1e-6. Where it lies that close
 to an operating confidence, or where the two leading classes lie that close to each other, the
 subset is forwarded again in float64, so that rounding can move neither a crossing nor a flip.
+
+A curve of thousands of counts may stay near a threshold for long. Of its counts an audit asks again
+only for those that could be the first to decide, from tiles that are embedded in float64 once per
+bag (:meth:`foci.reveal.EmbeddedBag.exact_curve`).
 """
 
 from __future__ import annotations
@@ -85,13 +89,23 @@ class Float64Recheck:
 
         Of all tiles, or of the first tiles for each of ``sizes``.
         """
+        return _probabilities(self.double(features[:1]), features, sizes)
+
+    def double(self, features: Tensor) -> Backbone:
+        """The float64 copy, or the model where it has none; tried on features ``[n, D]``."""
         if self._double is None:
             try:
                 self._double = copy.deepcopy(self.backbone).double().eval()
-                return _probabilities(self._double, features, sizes)
+                _probabilities(self._double, features, None)
             except Exception:
                 self._double = self.backbone
-        return _probabilities(self._double, features, sizes)
+        return self._double
+
+    def margin(self, dtype: torch.dtype) -> float:
+        """Largest distance from a threshold or a tie that rounding might close; 0 in float64."""
+        if not self.thresholds or dtype == torch.float64:
+            return 0.0
+        return _TIE_HALF if dtype in (torch.float16, torch.bfloat16) else _TIE_SINGLE
 
 
 def _probabilities(model: Backbone, features: Tensor, sizes: Tensor | None) -> Tensor:

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 
 from foci.bags.bag import Skipped
 from foci.bags.matching import short
 from foci.errors import SlideError
 from foci.files.atomic import write_whole
+from foci.files.bounds import read_text
 from foci.progress import track
 from foci.slides.image import Box, SlideImage, file_name, fitted
 
@@ -138,6 +139,21 @@ class Thumbnail(BaseModel):
     box: Box
     mpp: float | None
 
+    @field_validator("file")
+    @classmethod
+    def _check_file(cls, name: str) -> str:
+        if name != Path(name).name:
+            raise ValueError("it is not a file name")
+        return name
+
+    def jpeg(self, folder: Path) -> bytes | None:
+        """The picture, out of the folder of thumbnails; None where there is none."""
+        path = folder / self.file
+        if path.is_symlink() or not path.is_file():  # the folder may be another person's
+            return None
+        content = path.read_bytes()
+        return content if content.startswith(b"\xff\xd8") else None
+
 
 _INDEX: TypeAdapter[dict[str, Thumbnail]] = TypeAdapter(dict[str, Thumbnail])
 
@@ -164,8 +180,8 @@ def write_thumbnails(
 def read_thumbnails(audit: Path) -> dict[str, Thumbnail]:
     """The thumbnails of an audit, by slide; none where none were made or the index is damaged."""
     try:
-        return _INDEX.validate_json((audit / THUMBNAILS / INDEX).read_bytes())
-    except (OSError, ValidationError):
+        return _INDEX.validate_json(read_text(audit / THUMBNAILS / INDEX))
+    except (OSError, ValueError):  # a ValidationError is one, too
         return {}
 
 

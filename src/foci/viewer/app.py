@@ -94,7 +94,24 @@ def viewer_app(
         number = request.path_params["number"]
         path = catalogue.image(number)
         x, y, side = catalogue.corner(number, request.path_params["tile"])
-        return _jpeg(None if path is None else catalogue.pictures.crop(path, x, y, side))
+        large = request.query_params.get("around") == "1"
+        read = catalogue.pictures.surroundings if large else catalogue.pictures.crop
+        return _jpeg(None if path is None else read(path, x, y, side))
+
+    def thumbnail(request: Request) -> Response:
+        path = catalogue.image(request.path_params["number"])
+        return _jpeg(None if path is None else catalogue.pictures.thumbnail(path))
+
+    def study(request: Request) -> Response:
+        reader, first = (request.query_params.get(name, "") for name in ("reader", "first"))
+        if not reader.strip() or not first.isdecimal() or len(first) > 4:
+            raise FociError("study", "has no reader or no number of tiles", "enter both")
+        return _json(to_json(marks.study(catalogue, reader.strip(), int(first))))
+
+    def labels(request: Request) -> Response:
+        headers = {"Content-Disposition": "attachment; filename*=UTF-8''reader-labels.csv"}
+        text = marks.unblinded(catalogue)
+        return Response(text, media_type=DOWNLOAD_TYPES["csv"], headers=headers)
 
     def image(request: Request) -> Response:
         pyramid, message = image_of(catalogue, request.path_params["number"])
@@ -138,7 +155,10 @@ def viewer_app(
                 _answered(tile),
             ),
             Route("/api/slides/{number:int}/tiles/{tile:int}.jpeg", _answered(crop)),
+            Route("/api/slides/{number:int}/thumbnail.jpeg", _answered(thumbnail)),
             Route("/api/slides/{number:int}/export/{kind}", _answered(export)),
+            Route("/api/study", _answered(study)),
+            Route("/api/labels.csv", _answered(labels)),
             Route("/api/marks", mark, methods=["POST"]),
         ],
         lifespan=_few_threads,

@@ -52,6 +52,7 @@ class ViewerCohort(Record):
         best: The ranking that it is compared with; None where there is no other.
         shared_of: How many first tiles ``flags.shared`` compares.
         flags: By slide.
+        colours: Of every ranking, on a light and on a dark ground.
     """
 
     kind: Literal["cohort"] = "cohort"
@@ -65,13 +66,22 @@ class ViewerCohort(Record):
     best: str | None
     shared_of: int
     flags: SlideFlags
+    colours: dict[str, tuple[str, str]]
 
 
-class DeletionCurve(Record):
-    """Probability of the target without the first K tiles, at the counts that were measured."""
+class DecisionCurve(Record):
+    """What the model says of some tiles of a slide, at the counts that were measured.
+
+    Attributes:
+        p: Probability of the class that is followed.
+        says: Class that the model decides for, its number.
+        sure: Its probability.
+    """
 
     ks: Counts
     p: list[float]
+    says: Counts
+    sure: list[float]
 
 
 class SlidePyramid(Record):
@@ -104,7 +114,8 @@ class ViewerSlide(Record):
     Attributes:
         number: Its number in the audit.
         detail: Tiles, orders and reveal curves, complete.
-        deletions: Deletion curves by view and column.
+        keeps: The first K tiles alone, by view and column.
+        deletions: The slide without its first K tiles, likewise.
         pyramid: Its image; None where there is none, or it cannot be read.
         message: Why the image cannot be shown.
     """
@@ -112,12 +123,29 @@ class ViewerSlide(Record):
     kind: Literal["slide"] = "slide"
     number: int
     detail: SlideDetail
-    deletions: dict[View, dict[str, DeletionCurve]]
+    keeps: dict[View, dict[str, DecisionCurve]]
+    deletions: dict[View, dict[str, DecisionCurve]]
     pyramid: SlidePyramid | None
     message: str | None
 
 
-ViewerData = Annotated[ViewerCohort | ViewerSlide, Field(discriminator="kind")]
+class StudyTile(Record):
+    """A tile that a reader is asked about: number of its slide, position in the bag, his label."""
+
+    slide: int
+    tile: int
+    label: str | None
+
+
+class ViewerStudy(Record):
+    """A reader study: the labels to choose from, and the tiles in the reader's own order."""
+
+    kind: Literal["study"] = "study"
+    labels: list[str]
+    tiles: list[StudyTile]
+
+
+ViewerData = Annotated[ViewerCohort | ViewerSlide | ViewerStudy, Field(discriminator="kind")]
 
 
 def viewer_schema() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foci.errors import SlideError
-from foci.slides.image import Box, SlideImage
+from foci.slides.image import Box, SlideImage, fitted
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -26,8 +26,8 @@ CACHE_BYTES = 16 << 20
 SIDE = 512
 """Pixels of a picture of the pyramid."""
 
-CROP = 192
-"""Pixels of a crop of one audited tile."""
+CROP, LARGE = 192, 512
+"""Pixels of an audited tile, in a row of them and looked at alone, with its surroundings."""
 
 QUALITY = 80
 _READERS = 2
@@ -171,6 +171,18 @@ class Pictures:
     def crop(self, path: Path, x: int, y: int, side: int) -> bytes:
         """One audited tile, :data:`CROP` pixels wide."""
         return self._jpeg(path, Box(x, y, side, side), (CROP, CROP))
+
+    def surroundings(self, path: Path, x: int, y: int, side: int) -> bytes:
+        """One audited tile, :data:`LARGE` pixels wide, amid half a tile on every side."""
+        edge = side // 2
+        box = Box(x - edge, y - edge, side + 2 * edge, side + 2 * edge)
+        return self._jpeg(path, box, (2 * LARGE, 2 * LARGE))
+
+    def thumbnail(self, path: Path) -> bytes:
+        """The whole slide in one picture."""
+        pyramid = Pyramid(self.images.get(path).bounds)
+        box, (width, height) = pyramid.bounds, fitted(pyramid.bounds, CROP)
+        return self._jpeg(path, box, (width, height))
 
     def _jpeg(self, path: Path, box: Box, size: tuple[int, int]) -> bytes:
         key = path, stamp_of(path), box, size

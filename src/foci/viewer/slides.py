@@ -17,16 +17,18 @@ from foci.exports.tables import corners_of
 from foci.metrics.curve import reached
 from foci.reports.payload import SlideDetails, cohort_payload
 from foci.reports.text import LINE, answers
+from foci.reveal import Direction
 from foci.slides.find import find_images, match_images, read_thumbnails
 from foci.viewer.models import (
     CohortAnswer,
-    DeletionCurve,
+    DecisionCurve,
     SlideFlags,
     SlidePyramid,
     ViewerCohort,
     ViewerSlide,
 )
 from foci.viewer.pictures import SIDE, OpenImages, Pictures, Pyramid, stamp_of
+from foci.words import colour_of
 
 FIRST = 8
 """Tiles that two rankings are compared by."""
@@ -121,6 +123,9 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
         best=best,
         shared_of=FIRST,
         flags=_flags(catalogue, native, best),
+        colours={
+            name: (colour_of(name), colour_of(name, dark=True)) for name in audit.curves.rankings
+        },
     )
 
 
@@ -177,7 +182,8 @@ def slide_of(catalogue: Catalogue, number: int) -> ViewerSlide:
     return ViewerSlide(
         number=number,
         detail=detail,
-        deletions={view: _deletions(catalogue, number, view) for view in detail.views},
+        keeps={view: _decisions(catalogue, number, view, "insert") for view in detail.views},
+        deletions={view: _decisions(catalogue, number, view, "delete") for view in detail.views},
         pyramid=pyramid,
         message=message,
     )
@@ -219,14 +225,21 @@ def plain(error: FociError) -> str:
     return f"{Path(error.where).name}: {error.what}; {error.fix}"
 
 
-def _deletions(catalogue: Catalogue, number: int, view: View) -> dict[str, DeletionCurve]:
+def _decisions(
+    catalogue: Catalogue, number: int, view: View, direction: Direction
+) -> dict[str, DecisionCurve]:
+    """What the model says of the first K tiles, or without them, under every stored ranking."""
     curves = catalogue.audit.curves
     target = int(catalogue.audit.measured().targets[view][number])
     found = {}
     for name, (ranking, seed) in catalogue.details.columns.items():
-        deleted = curves.deletions(ranking, seed)
-        if deleted and len(deleted[number].ks):
-            curve = deleted[number]
+        own = (
+            curves.get(ranking, seed) if direction == "insert" else curves.deletions(ranking, seed)
+        )
+        if own and len(own[number].ks):
+            curve = own[number]
             p = np.round(followed(curve.probs, target).confidence, 6).tolist()
-            found[name] = DeletionCurve(ks=curve.ks.tolist(), p=p)
+            sure = np.round(curve.probs.max(axis=1), 6).tolist()
+            says = curve.probs.argmax(axis=1).tolist()
+            found[name] = DecisionCurve(ks=curve.ks.tolist(), p=p, says=says, sure=sure)
     return found

@@ -281,7 +281,7 @@ def test_a_hugging_face_folder_says_classes_encoder_and_heads(form: str, tmp_pat
         ({"in_dim": 1024}, "names features of width 1024, but its tensors have 12; give the set"),
         ({"num_classes": 2}, "names classes: 2, but its tensors have 3; give the settings and the"),
         ({"id2label": {"0": "a", "1": "b"}}, "names classes: 2, but its tensors have 3; give the"),
-        ({"task": "regression"}, "is Transformer of MIL-Lab for regression, not for classificat"),
+        ({"task": "detection"}, "is Transformer of MIL-Lab for detection, which FOCI cannot au"),
         ({"num_heads": 5}, "transmil d=16 is not a multiple of heads=5; change one"),
     ],
 )
@@ -343,7 +343,10 @@ def test_hyper_parameters_of_lightning_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"task": "survival"}, "is ViT of STAMP for survival, not for classification; give a clas"),
+        (
+            {"task": "detection"},
+            "is ViT of STAMP for detection, which FOCI cannot audit; give a",
+        ),
         ({"supported_features": "patient"}, "is ViT of STAMP on features of a whole patient; give"),
         ({"categories": ["a", "b", "c"]}, "names classes: 3, but its tensors have 2; give the set"),
         ({"dim_input": 1536}, "names features of width 1536, but its tensors have 12; give the se"),

@@ -6,7 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci.backbones.layers.nystrom import NystromAttention, NystromLayer, iterated_pinv
+from foci.backbones.layers.nystrom import (
+    NystromAttention,
+    NystromLayer,
+    iterated_pinv,
+    pinv_times,
+)
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -110,6 +115,21 @@ def test_a_bag_gets_the_same_result_in_any_company() -> None:
     both = pinv(torch.cat([mild, wild]))
     torch.testing.assert_close(both[:1], pinv(mild), rtol=0, atol=1e-12)
     torch.testing.assert_close(both[1:], pinv(wild), rtol=0, atol=1e-12)
+
+
+def test_the_product_with_the_pseudo_inverse_equals_the_pseudo_inverse_first() -> None:
+    a, values = torch.softmax(2 * random(3, 2, 9, 9), -1), random(3, 2, 9, 4, seed=1)
+    scale = a.sum(-2).amax((-2, -1))[..., None, None, None]
+    want = torch.stack([pinv_loop(one) for one in a]) @ values
+    torch.testing.assert_close(pinv_times(a, scale, values), want, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 13])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_shared_queries_keys_and_values_change_nothing(n: int, aligned: bool) -> None:
+    layer = NystromLayer(attention(aligned)).double().eval()
+    tokens = random(2, n, 6)
+    torch.testing.assert_close(layer.shared(layer.share(tokens)), layer(tokens), rtol=0, atol=1e-12)
 
 
 def test_layer_adds_attention_of_normed_tokens() -> None:

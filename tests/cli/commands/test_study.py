@@ -91,7 +91,7 @@ def test_cells_by_number(foci: Foci, tmp_path: Path) -> None:
     job = foci("study", "slurm", tmp_path, "--at-once", "2", "--option=--partition=cpu")
     assert "#SBATCH --array=0-2%2\n" in job.out
     assert "#SBATCH --partition=cpu\n" in job.out
-    digest = job.out.split("--plan ")[1].strip()
+    digest = job.out.split("--plan ")[1].split()[0]
     done = foci.done("study", "cell", tmp_path, "--index", "2", "--plan", digest)
     assert done.out.startswith("audit/one/abmil/1/main: ")
     assert all(StudyFolder(study.path).result(cell) for cell in study.plan())
@@ -103,7 +103,7 @@ def test_cells_by_number(foci: Foci, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--only", "trian"], "--only trian: is no kind of cell; choose of train,fit,audit"),
-        (["--gpus-per-cell", "1"], "--gpus-per-cell: needs Ray; give --workers 2 or more"),
+        (["--gpus-per-cell", "1"], "--gpus-per-cell: needs Ray; give --address too"),
     ],
 )
 def test_bad_options(foci: Foci, tmp_path: Path, arguments: list[str], message: str) -> None:

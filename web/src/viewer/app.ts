@@ -1,30 +1,21 @@
 /** The viewer's shell: tabs, the open slide, links, and which keys go where. */
 
 import { find, h } from "../page/dom";
-import { startTheme } from "../page/theme";
+import { onTheme, startTheme, theme } from "../page/theme";
+import { inkOf } from "../charts/ink";
 import { type OpenSlide, openSlide } from "./openSlide";
-import { cohortScreen } from "./screens/cohort";
-import { disagreementScreen } from "./screens/disagreement";
-import { exportScreen } from "./screens/export";
-import { galleryScreen } from "./screens/gallery";
 import { slideScreen } from "./screens/slide";
+import { slidesScreen } from "./screens/slides";
+import { studyScreen } from "./screens/study";
 import { askCohort, askSlide } from "./server";
 import type { ScreenView, Session } from "./session";
 import { formatState, parseState, type Screen, SCREENS, type State } from "./state";
 import type { ViewerCohort } from "./types.generated";
 
 const TITLES: Record<Screen, string> = {
-  cohort: "Cohort",
-  slide: "Slide",
-  disagreement: "Disagreement",
-  gallery: "Gallery",
-  export: "Export",
-};
-const OF_A_SLIDE = {
-  slide: slideScreen,
-  disagreement: disagreementScreen,
-  gallery: galleryScreen,
-  export: exportScreen,
+  slides: "Slides",
+  slide: "One slide",
+  study: "Reader study",
 };
 
 export async function startViewer(): Promise<void> {
@@ -51,6 +42,9 @@ function shell(root: HTMLElement, cohort: ViewerCohort): void {
   const foot = h("footer", { class: "viewer-foot" }, h("p", { class: "soft" }, cohort.line));
   root.replaceChildren(top, main, foot);
   startTheme();
+  const paint = () => colourRankings(cohort);
+  paint();
+  onTheme(root, paint);
 
   let view: ScreenView | null = null;
   let open: OpenSlide | null = null;
@@ -89,7 +83,8 @@ function shell(root: HTMLElement, cohort: ViewerCohort): void {
     const mine = ++turn;
     const { screen } = session.state;
     linkTabs();
-    if (screen === "cohort") return put(cohortScreen(session), focus);
+    if (screen === "slides") return put(slidesScreen(session), focus);
+    if (screen === "study") return put(studyScreen(session), focus);
     session.state = withSlide(session.state);
     const number = cohort.audit.slides.id.indexOf(session.state.slide ?? "");
     if (number < 0)
@@ -99,7 +94,7 @@ function shell(root: HTMLElement, cohort: ViewerCohort): void {
         main.setAttribute("aria-busy", "true");
         open = openSlide(cohort, await askSlide(number));
       }
-      if (mine === turn) put(OF_A_SLIDE[screen](session, open), focus);
+      if (mine === turn) put(slideScreen(session, open), focus);
     } catch (error) {
       if (mine === turn) put({ element: trouble((error as Error).message) }, focus);
     }
@@ -125,6 +120,17 @@ function shell(root: HTMLElement, cohort: ViewerCohort): void {
     void show(true);
   });
   void show(false);
+}
+
+/** Give every ranking its own colour in curves, the one that it has on the tissue. */
+function colourRankings({ audit, colours }: ViewerCohort): void {
+  const names = audit.rankings.map((one) => one.name);
+  const { style } = document.documentElement;
+  for (const name of names)
+    style.setProperty(
+      `--ink-${inkOf(name, names).index}`,
+      colours[name][theme() === "dark" ? 1 : 0],
+    );
 }
 
 /** Whether a key belongs to the element that has the focus. */

@@ -2,7 +2,7 @@
 
 import type { AuditPayload } from "../page/payload";
 import { type SlideData, slideData } from "../slides/data";
-import type { DeletionCurve, SlidePyramid, ViewerCohort, ViewerSlide } from "./types.generated";
+import type { DecisionCurve, SlidePyramid, ViewerCohort, ViewerSlide } from "./types.generated";
 
 const VIEW = "prediction";
 
@@ -12,8 +12,12 @@ export interface OpenSlide {
   data: SlideData;
   /** Rank by tile (1 is first), by column. */
   ranks: Record<string, Uint32Array>;
-  deletions: Record<string, DeletionCurve>;
+  /** What the model says of the first K tiles alone, and without them, by column. */
+  keeps: Record<string, DecisionCurve>;
+  deletions: Record<string, DecisionCurve>;
   predicted: string;
+  /** Its number. */
+  target: number;
   pyramid: SlidePyramid | null;
   message: string | null;
   /** Tiles in widths of the slide: left and top of each, and the side of all. */
@@ -34,8 +38,10 @@ export function openSlide(cohort: ViewerCohort, slide: ViewerSlide): OpenSlide {
     id: audit.slides.id[number],
     data,
     ranks: Object.fromEntries(data.columns.map((name) => [name, ranksOf(data.order[name])])),
+    keeps: slide.keeps[VIEW] ?? {},
     deletions: slide.deletions[VIEW] ?? {},
     predicted: audit.classes[audit.slides.predicted[number]],
+    target: audit.slides.predicted[number],
     pyramid: slide.pyramid,
     message: slide.message,
     ...placed(data, slide.pyramid),
@@ -47,6 +53,13 @@ export function ranksOf(order: ArrayLike<number>): Uint32Array {
   const ranks = new Uint32Array(order.length);
   for (let i = 0; i < order.length; i++) ranks[order[i]] = i + 1;
   return ranks;
+}
+
+/** The count at which the decision first flips when the first tiles are removed; null: never. */
+export function flipAt({ deletions, target }: OpenSlide, column: string): number | null {
+  const found = deletions[column];
+  const at = found ? found.says.findIndex((says) => says !== target) : -1;
+  return at < 0 ? null : found.ks[at];
 }
 
 type Placed = Pick<OpenSlide, "left" | "top" | "side" | "height" | "pixels">;

@@ -1,6 +1,6 @@
 /** Ask the viewer's server; an error is one line that can be shown in place. */
 
-import type { SlidePyramid, ViewerCohort, ViewerSlide } from "./types.generated";
+import type { SlidePyramid, ViewerCohort, ViewerSlide, ViewerStudy } from "./types.generated";
 
 export type { SlidePyramid, ViewerCohort, ViewerSlide };
 
@@ -34,7 +34,11 @@ export async function askTrouble(number: number): Promise<string | null> {
   return said.message as string | null;
 }
 
-export async function sendMark(mark: Record<string, string | number | boolean>): Promise<void> {
+export async function askStudy(reader: string, first: number): Promise<ViewerStudy> {
+  return (await ask(`api/study?${new URLSearchParams({ reader, first: String(first) })}`)).json();
+}
+
+export async function sendMark(mark: Record<string, string | number>): Promise<void> {
   await ask("api/marks", { method: "POST", body: JSON.stringify(mark) });
 }
 
@@ -56,3 +60,9 @@ export const partUrl = (
 
 export const tileUrl = (number: number, { version }: SlidePyramid, tile: number): string =>
   `api/slides/${number}/tiles/${tile}.jpeg?v=${version}`;
+
+/** The tile 512 pixels wide, amid half a tile on every side. */
+export const largeTileUrl = (number: number, tile: number): string =>
+  `api/slides/${number}/tiles/${tile}.jpeg?around=1`;
+
+export const thumbnailUrl = (number: number): string => `api/slides/${number}/thumbnail.jpeg`;

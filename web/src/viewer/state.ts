@@ -2,7 +2,7 @@
 
 import { formatLink, type Link, parseLink } from "../page/link";
 
-export const SCREENS = ["cohort", "slide", "disagreement", "gallery", "export"] as const;
+export const SCREENS = ["slides", "slide", "study"] as const;
 export type Screen = (typeof SCREENS)[number];
 
 /** Centre and zoom of the slides, in widths of the slide. */
@@ -25,7 +25,7 @@ export function parseState(hash: string): State {
   const [x, y, zoom] = numbers;
   return {
     ...link,
-    screen: named ?? (link.slide === null ? "cohort" : "slide"),
+    screen: named ?? (link.slide === null ? "slides" : "slide"),
     viewport: numbers.every(Number.isFinite) && zoom > 0 ? { x, y, zoom } : null,
   };
 }

@@ -32,9 +32,17 @@ from foci.backbones.checkpoints.formats import complete_options, recognise
 from foci.backbones.checkpoints.formats.base import ONE_OUTPUT, KeyMapping, Option, listed
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError, FociError
+from foci.outputs import Output
 
 _LOG = logging.getLogger("foci")
 _FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
+_TASKS: tuple[tuple[Output, str], ...] = (
+    ("class", "classif|subtyp|grading"),
+    ("regression", "regress"),
+    ("cox", "surviv|cox"),
+)
+"""What a file's settings call a task, and the outputs that it has."""
+
 _MOST_PARTS = 4096
 """Most classes, branches or layers; each is a module of its own."""
 
@@ -125,17 +133,20 @@ class OpenCheckpoint:
         options: Settings that a file of its format leaves open, by name.
         record: What a folder of FOCI says of its training; None for any other file.
         classes: Class names in the order of the outputs, where they are known.
+        output: What the outputs are, where the file says so.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.options: Mapping[str, Option] = {}
         self.record: ModelRecord | None = None
+        self.output: Output | None = None
         *config, weights = checkpoint_files(self.path)
         if weights.name == RECORD:
             self._folder = weights.parent
             self.record = read_record(self._folder)
             self.classes = tuple(self.record.classes)
+            self.output = self.record.output
         else:
             self._state = state_dict_of(read_content(weights), self.path)
             self._said = describe(self._state, *config)
@@ -162,6 +173,8 @@ class OpenCheckpoint:
             raise self._state.refused(what, _FIX) from error
         backbone, notes = _assign(mapping, self._format.name)
         self._check_widths(backbone, mapping)
+        if self.output == "cox" and ONE_OUTPUT not in mapping.notes:
+            self.output = "hazards"  # one per time bin
         if self.classes:
             notes += (f"the file names its classes: {', '.join(self.classes)}",)
         if self._said.encoder is not None:
@@ -177,11 +190,14 @@ class OpenCheckpoint:
         )
 
     def _check_task(self) -> None:
-        """Refuse a model that its own settings call no classifier of tiles."""
+        """Refuse a model that its own settings call something else than a model of tiles."""
         task, level = self._said.task, self._said.level
-        if task is not None and not re.search("classif|subtyp|grading", task, re.IGNORECASE):
-            what = f"is {self._format.name} for {listed([task])}, not for classification"
-            raise self._state.refused(what, "give a classifier")
+        if task is not None:
+            self.output = next((one for one, text in _TASKS if re.search(text, task, re.I)), None)
+            if self.output is None:
+                what = f"is {self._format.name} for {listed([task])}, which FOCI cannot audit"
+                fix = "give a model of classes, survival or a number"
+                raise self._state.refused(what, fix)
         if level is not None and level not in ("tile", "patch"):
             what = f"is {self._format.name} on features of a whole {listed([level])}"
             raise self._state.refused(what, "give a classifier that reads tiles")

@@ -31,7 +31,7 @@ _PINV_ITERATIONS = 6
 _KERNEL = 33
 
 
-def iterated_pinv(a: Tensor, scale: Tensor) -> Tensor:
+def iterated_pinv(a: Tensor, scale: Tensor, iterations: int = _PINV_ITERATIONS) -> Tensor:
     r"""Pseudo-inverse of ``[B, H, m, m]`` by six iterations (Razavi et al. 2014).
 
     .. math:: Z_{t+1} = \tfrac14 Z_t \big(13 I - A Z_t (15 I - A Z_t (7 I - A Z_t))\big), \qquad
@@ -41,10 +41,18 @@ def iterated_pinv(a: Tensor, scale: Tensor) -> Tensor:
     """
     z = a.transpose(-1, -2) / scale
     identity = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
-    for _ in range(_PINV_ITERATIONS):
+    for _ in range(iterations):
         az = a @ z
         z = 0.25 * z @ (13 * identity - az @ (15 * identity - az @ (7 * identity - az)))
     return z
+
+
+def pinv_times(a: Tensor, scale: Tensor, values: Tensor) -> Tensor:
+    """:func:`iterated_pinv` times ``[B, H, m, w]``; its last iteration only meets w columns."""
+    z = iterated_pinv(a, scale, _PINV_ITERATIONS - 1)
+    rest = 7 * values - a @ (z @ values)
+    rest = 15 * values - a @ (z @ rest)
+    return 0.25 * z @ (13 * values - a @ (z @ rest))
 
 
 def _softmax(logits: Tensor, alike: int) -> Tensor:
@@ -83,22 +91,42 @@ class NystromAttention(nn.Module):
         self.output = nn.Linear(heads * head_width, d)
         self.dropout = nn.Dropout(dropout)
 
-    def _factors(self, tokens: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor, Tensor, int]:
-        r""":math:`S_1 P`, the pseudo-inverse of :math:`P^\top S_2 P`, :math:`P^\top S_3`, and V.
+    def project(self, tokens: Tensor) -> Tensor:
+        """Queries, keys and values ``[..., n, 3 * heads * head_width]``, token by token."""
+        projected: Tensor = self.qkv(tokens)
+        return projected
+
+    def _factors(
+        self, tokens: Tensor, rows: int, projected: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int]:
+        r""":math:`S_1 P`, :math:`P^\top S_2 P` with its scale, :math:`P^\top S_3`, and V.
 
         For n tokens and m' landmarks after merging: ``[B, H, rows, m']`` of the first rows of the
-        result, ``[B, H, m', m']``, ``[B, H, m', n]`` and ``[B, H, n, head_width]``; and the number
-        of zero tokens in front.
+        result, ``[B, H, m', m']``, ``[B, 1, 1, 1]``, ``[B, H, m', n]`` and
+        ``[B, H, n, head_width]``; and the number of zero tokens in front.
         """
         padding = -tokens.shape[1] % self.landmarks
         length = (tokens.shape[1] + padding) // self.landmarks
         alike, partly = divmod(padding, length)
-        qkv = self.qkv(tokens).unflatten(-1, (3, self.heads, self.head_width))
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        q = q * self.head_width**-0.5
-        segments = [torch.unflatten(F.pad(x, (0, 0, partly, 0)), 2, (-1, length)) for x in (q, k)]
+
+        def means(x: Tensor) -> Tensor:
+            return torch.unflatten(F.pad(x, (0, 0, partly, 0)), 1, (-1, length)).mean(dim=2)
+
+        if projected is None:  # queries beyond the rows are only needed as means
+            query, key_value = self.qkv.weight.tensor_split([self.heads * self.head_width])
+            keys, values = F.linear(tokens, key_value).chunk(2, dim=-1)
+            queries = F.linear(tokens[:, :rows], query)
+            q_means = F.linear(means(tokens), query)
+        else:
+            queries, keys, values = projected.chunk(3, dim=-1)
+            q_means = means(queries)
+        q, k, v, q_landmarks, k_landmarks = (
+            torch.unflatten(x, -1, (self.heads, -1)).transpose(1, 2)
+            for x in (queries, keys, values, q_means, means(keys))
+        )
+        q, q_landmarks = (x * self.head_width**-0.5 for x in (q, q_landmarks))
         q_landmarks, k_landmarks = (
-            F.pad(segment.mean(dim=3), (0, 0, int(alike > 0), 0)) for segment in segments
+            F.pad(x, (0, 0, int(alike > 0), 0)) for x in (q_landmarks, k_landmarks)
         )
         asked = q if self.aligned else F.pad(q, (0, 0, padding, 0))
         s1 = _softmax(asked[:, :, :rows] @ k_landmarks.transpose(-1, -2), alike)
@@ -116,15 +144,20 @@ class NystromAttention(nn.Module):
             root = math.sqrt(alike)
             s1, s2 = (torch.cat([s[..., :1] / root, s[..., 1:]], dim=-1) for s in (s1, s2))
             s2, s3 = (torch.cat([s[..., :1, :] * root, s[..., 1:, :]], dim=-2) for s in (s2, s3))
-        return s1, iterated_pinv(s2, scale), s3, v, padding
+        return s1, s2, scale, s3, v, padding
 
-    def forward(self, tokens: Tensor, rows: int | None = None) -> Tensor:
-        """Tokens ``[B, n, d]`` to ``[B, n, d]``, or to the first ``rows`` of them."""
+    def forward(
+        self, tokens: Tensor, rows: int | None = None, projected: Tensor | None = None
+    ) -> Tensor:
+        """Tokens ``[B, n, d]`` to ``[B, n, d]``, or to the first ``rows`` of them.
+
+        ``projected`` is what :meth:`project` gives for the tokens, where that is known already.
+        """
         rows = tokens.shape[1] if rows is None else rows
-        s1, inverse, s3, v, padding = self._factors(tokens, rows)
+        s1, s2, scale, s3, v, padding = self._factors(tokens, rows, projected)
         near = v if self.aligned else F.pad(v, (0, 0, padding, 0))
         local = self.residual(near[:, :, : rows + _KERNEL // 2])[:, :, :rows]
-        mixed = s1 @ (inverse @ (s3 @ v)) + local
+        mixed = s1 @ pinv_times(s2, scale, s3 @ v) + local
         out: Tensor = self.dropout(self.output(mixed.transpose(1, 2).flatten(2)))
         return out
 
@@ -134,8 +167,8 @@ class NystromAttention(nn.Module):
         A product with a pseudo-inverse, so entries may be negative.
         """
         own = 1 if self.aligned else 1 + -tokens.shape[1] % self.landmarks
-        s1, inverse, s3, _, _ = self._factors(tokens, own)
-        return ((s1[:, :, -1:] @ inverse) @ s3).squeeze(-2)
+        s1, s2, scale, s3, _, _ = self._factors(tokens, own)
+        return ((s1[:, :, -1:] @ iterated_pinv(s2, scale)) @ s3).squeeze(-2)
 
 
 class NystromLayer(nn.Module):
@@ -148,6 +181,24 @@ class NystromLayer(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(attention.output.out_features)
         self.attention = attention
+
+    @property
+    def widths(self) -> list[int]:
+        """Of a token, and of its queries, keys and values."""
+        return [self.attention.qkv.in_features, self.attention.qkv.out_features]
+
+    def share(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[..., n, d]`` with their queries, keys and values behind them.
+
+        These do not depend on the other tokens, and serve every subset of a bag.
+        """
+        return torch.cat([tokens, self.attention.project(self.norm(tokens))], dim=-1)
+
+    def shared(self, tokens: Tensor) -> Tensor:
+        """:meth:`forward` of what :meth:`share` gives."""
+        tokens, projected = torch.split(tokens, self.widths, dim=-1)
+        out: Tensor = tokens + self.attention(tokens, projected=projected)
+        return out
 
     def forward(self, tokens: Tensor, rows: int | None = None) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, n, d]``, or to the first ``rows`` of them."""

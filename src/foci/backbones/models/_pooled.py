@@ -219,10 +219,19 @@ class OrderedBackbone(Backbone):
         tokens: Tensor = self.projection(x)
         return tokens
 
+    def share(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[N, d]`` with whatever else of a tile does not depend on the others.
+
+        It is computed once per bag and given to ``aggregate`` instead of the tokens, by the
+        shortcut ``"shared-tokens"``; here, nothing is added.
+        """
+        return tokens
+
     @abstractmethod
     def classify(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]``, all present, to logits ``[B, C]``."""
 
+    @declares("shared-tokens")
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:

@@ -9,7 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Batch, Objective, architecture, choose, objective_of, preset
+from foci.backbones.base import (
+    Batch,
+    Objective,
+    architecture,
+    choose,
+    declares,
+    objective_of,
+    preset,
+)
 from foci.backbones.layers.attention import (
     GatedAttention,
     ema_update,
@@ -134,19 +142,30 @@ class MHIMSelfAttention(OrderedBackbone):
         self.norm = nn.LayerNorm(d)
         self.head = nn.Linear(d, n_classes)
 
-    def _before_layer2(self, tokens: Tensor) -> Tensor:
-        hidden = self.layer1(torch.cat([self.cls.expand(len(tokens), -1, -1), tokens], dim=1))
+    @declares("shared-tokens")
+    def share(self, tokens: Tensor) -> Tensor:
+        """See :meth:`OrderedBackbone.share`: queries, keys and values of the first layer."""
+        return self.layer1.share(tokens)
+
+    @declares("shared-tokens")
+    def encode(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[B, n, d]``, or what :meth:`share` gives, to the input of the last layer."""
+        if tokens.shape[-1] == self.d_token:
+            tokens = self.share(tokens)
+        cls = self.share(self.cls).expand(len(tokens), -1, -1)
+        hidden = self.layer1.shared(torch.cat([cls, tokens], dim=1))
         return torch.cat([hidden[:, :1], self.position(hidden[:, 1:])], dim=1)
 
+    @declares("shared-tokens")
     def classify(self, tokens: Tensor) -> Tensor:
         """Linear head on the CLS token."""
-        cls = self.layer2(self._before_layer2(tokens))[:, 0]
+        cls = self.layer2(self.encode(tokens), rows=1)[:, 0]
         logits: Tensor = self.head(self.norm(cls))
         return logits
 
     def scores(self, tokens: Tensor) -> Tensor:
         """Approximate attention of the CLS token in layer 2, mean over heads."""
-        rows = self.layer2.cls_row(self._before_layer2(tokens.unsqueeze(0)))
+        rows = self.layer2.cls_row(self.encode(tokens.unsqueeze(0)))
         return rows[0, :, 1:].mean(dim=0)
 
 

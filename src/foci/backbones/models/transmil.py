@@ -196,17 +196,28 @@ class TransMILNystrom(OrderedBackbone):
         self.norm = nn.LayerNorm(d)
         self.head = head(d, n_classes, d if head_layers else None, head_layers or 0)
 
+    @declares("shared-tokens")
+    def share(self, tokens: Tensor) -> Tensor:
+        """See :meth:`OrderedBackbone.share`: queries, keys and values of the first layer."""
+        return self.layer1.share(tokens)
+
+    @declares("shared-tokens")
     def encode(self, tokens: Tensor, rows: int | None = None) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, 1 + s*s, d]`` after the final LayerNorm, CLS first.
 
-        Or to the first ``rows`` of them: the last layer computes no others.
+        Or to the first ``rows`` of them: the last layer computes no others. What :meth:`share`
+        gives may stand for the tokens.
         """
+        if tokens.shape[-1] == self.d_token:
+            tokens = self.share(tokens)
         tiles = squared(tokens)
-        hidden = self.layer1(torch.cat([self.cls.expand(len(tiles), -1, -1), tiles], dim=1))
+        cls = self.share(self.cls).expand(len(tiles), -1, -1)
+        hidden = self.layer1.shared(torch.cat([cls, tiles], dim=1))
         hidden = torch.cat([hidden[:, :1], self.position(hidden[:, 1:])], dim=1)
         encoded: Tensor = self.norm(self.layer2(hidden, rows))
         return encoded
 
+    @declares("shared-tokens")
     def classify(self, tokens: Tensor) -> Tensor:
         """Head on the CLS token."""
         logits: Tensor = self.head(self.encode(tokens, rows=1)[:, 0])

@@ -14,6 +14,9 @@ from foci.cli.options import (
     Given,
     ModelArg,
     Setting,
+    TruthClass,
+    TruthShare,
+    TruthSource,
     choose_device,
     confidence,
     model_options,
@@ -22,8 +25,9 @@ from foci.cli.options import (
     with_settings,
 )
 from foci.cli.terminal import MANY_SKIPPED_CODE, resumable, say_next, say_pages, starting
-from foci.cli.text import show
+from foci.cli.text import show, show_truth
 from foci.errors import FociError
+from foci.outputs import Output
 from foci.processes import preload
 from foci.selectors import ChooseBy, Target
 
@@ -68,6 +72,14 @@ def _seeds(text: str) -> tuple[int, ...]:
         Target, "Class that the selector is trained to support; default the recipe's."
     ),
     target=Setting(Target, "View that comes first in the report; default prediction."),
+    output=Setting(
+        Output,
+        "What the model's outputs are: class, cox, hazards, regression, multilabel; default what "
+        "its file says.",
+    ),
+    cut=Setting(float, "Where a risk or number is cut; default the median of the val slides."),
+    tau=Setting(float, "Distance from the cut that is clear; default half their IQR."),
+    target_class=Setting(str, "The label to audit, of a model of several labels."),
     kappa=Setting(
         str,
         "Operating confidence, default 0.9; relative: answers also relative to each slide's own "
@@ -102,6 +114,9 @@ def audit(
         Path | None,
         typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
     ] = None,
+    truth: TruthSource = None,
+    truth_class: TruthClass = None,
+    truth_share: TruthShare = 0.5,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
@@ -122,14 +137,21 @@ def audit(
     from foci.audits.run import RunOptions, run
     from foci.audits.settings import read_configuration
     from foci.audits.sources import open_sources
+    from foci.audits.truth import attach, read_truth
     from foci.reports import write_report
 
     changes = model_options(model_arg) | settings(change, "--set")
     asked = read_configuration(config, given, changes)
+    marked = None if truth is None else read_truth(truth, name=truth_class, share=truth_share)
     out, device = asked.out, choose_device(asked.device)
     with resumable():
         sources = open_sources(
-            asked.model, asked, **asked.opening, n_cap=asked.tile_cap, device=device
+            asked.model,
+            asked,
+            **asked.opening,
+            n_cap=asked.tile_cap,
+            device=device,
+            output=asked.output,
         )
         done = run(sources, asked.settings, out, RunOptions(force=force, workers=workers, yes=yes))
         skipped = {slide.slide_id for slide in done.skipped}
@@ -139,6 +161,9 @@ def audit(
         show(done)
         if slides is not None:
             _picture(done, sources.cohort, slides, asked.mpp)
+        if marked is not None:
+            done = attach(done, marked)
+            show_truth(done)
         report = write_report(done)
     typer.echo(f"wrote {out}")
     say_pages(report)

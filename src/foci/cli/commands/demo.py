@@ -13,7 +13,7 @@ from foci.words import in_percent
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
-    from foci.audits.manifest import TruthRecord
+    from foci.audits.records import TruthRecord
 
 
 def demo(
@@ -94,6 +94,8 @@ def _study(out: Path, number: int | None, seed: int, workers: int | None) -> Non
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:
     """How much of what was planted each ranking finds, in one line."""
-    shares = ", ".join(f"{name} {in_percent(share)}" for name, share in truth.precision8.items())
+    shares = ", ".join(
+        f"{name} {in_percent(share or 0)}" for name, share in truth.precision8.items()
+    )
     chance = "" if truth.chance is None else f" (chance {in_percent(truth.chance)})"
     return f"{audit.manifest.name}: planted witnesses among the first 8 tiles: {shares}{chance}"

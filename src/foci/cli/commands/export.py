@@ -7,15 +7,24 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.options import AuditFolder, SlideImages, SlideMpp, names
+from foci.cli.options import (
+    AuditFolder,
+    SlideImages,
+    SlideMpp,
+    TruthClass,
+    TruthShare,
+    TruthSource,
+    names,
+)
 from foci.cli.terminal import starting
+from foci.errors import FociError
 from foci.words import counted
 
 
 def export(
     audit: AuditFolder,
     to: Annotated[
-        str, typer.Option(help="geojson (QuPath), csv, png, pdf, svg; several with commas.")
+        str, typer.Option(help="geojson (QuPath), csv, png, pdf, svg, card; several with commas.")
     ] = "png",
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to; default is exports in the audit's.")
@@ -34,18 +43,20 @@ def export(
     k: Annotated[
         str, typer.Option("--k", help="Tiles per ranking: msk, decisive, all or a number.")
     ] = "msk",
-    truth: Annotated[
-        Path | None, typer.Option(help="Parquet of annotated tiles: slide_id, tile, witness.")
-    ] = None,
+    truth: TruthSource = None,
+    truth_class: TruthClass = None,
+    truth_share: TruthShare = 0.5,
     slide_mpp: SlideMpp = None,
 ) -> None:
     """Export the first tiles of each ranking: for QuPath, as a table, or as a figure for print.
 
-    Without --slide or --list the audit chooses its most telling slides.
+    Without --slide or --list the audit chooses its most telling slides. The card is of the whole
+    audit: Markdown and JSON for the documentation of the model.
     """
     starting("opening the audit")
     from foci.audits import StoredAudit
-    from foci.audits.audit import read_marks
+    from foci.audits.truth import read_truth
+    from foci.exports.run import CARD
     from foci.exports.run import export as export_slides
     from foci.exports.tables import read_names, slides_to_export
     from foci.slides.find import find_images, match_images, read_thumbnails
@@ -59,18 +70,22 @@ def export(
         search = match_images([(name, None) for name in chosen], find_images(slides))
         images = {found.slide_id: found.path for found in search.found}
     for name in chosen:
-        if name not in images:
+        if name not in images and names(to) != (CARD,):
             typer.echo(f"note: no image of {name}; its tiles are drawn without tissue")
+    if out is None:
+        out = audit / "exports"
+        if out.is_symlink():
+            raise FociError(out, "is a link to another folder", "name a folder with --out")
     done = export_slides(
         stored,
-        audit / "exports" if out is None else out,
+        out,
         names(to),
         chosen,
         rankings=names(rankings or ""),
         k=k,
         images=images,
         slide_mpp=slide_mpp,
-        marks=None if truth is None else read_marks(truth),
+        truth=None if truth is None else read_truth(truth, name=truth_class, share=truth_share),
     )
     for path in done.files:
         typer.echo(f"wrote {path}")

@@ -92,6 +92,9 @@ def fit(
         raise FociError("--labels", "is missing", "give a label table, or --target prediction")
     inputs = configure(Inputs, given)
     sources = open_sources(inputs.model, inputs, **inputs.opening, device=choose_device(device))
+    if sources.output not in (None, "class"):
+        what = f"is a model of {sources.output}, for which only an audit fits a selector"
+        raise FociError(inputs.model, what, "run foci audit --fit")
     selectors.check_free(out)
     slides = for_backbone(sources.cohort, sources.backbone)
     check_width(slides)

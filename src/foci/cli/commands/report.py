@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.options import AcceptChanged, AuditFolder, confidence
+from foci.cli.options import (
+    AcceptChanged,
+    AuditFolder,
+    TruthClass,
+    TruthShare,
+    TruthSource,
+    confidence,
+)
 from foci.cli.terminal import open_audit, page, say_next, say_pages, starting
-from foci.cli.text import show
+from foci.cli.text import show, show_truth
 from foci.selectors import Target
 
 
@@ -29,6 +36,9 @@ def report(
         Target | None,
         typer.Option(help="View that comes first; default is the audit's."),
     ] = None,
+    truth: TruthSource = None,
+    truth_class: TruthClass = None,
+    truth_share: TruthShare = 0.5,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -40,18 +50,22 @@ def report(
     """Write the report of an audit again, optionally at another threshold, budget or view.
 
     It prints the same table and answers as foci audit. No model is run: everything is computed
-    from the stored curves. The audit itself stays unchanged; a report at other settings gets its
-    own file name.
+    from the stored curves. The audit's numbers stay unchanged; a report at other settings gets its
+    own file name. With --truth the comparison is stored in the audit, in place of an earlier one.
     """
     starting("opening the audit")
     from foci.audits.audit import recompute
+    from foci.audits.truth import attach, read_truth
     from foci.reports import write_report
 
     file, audit = page(out), open_audit(folder, accept_changed)
+    if truth is not None:
+        audit = attach(audit, read_truth(truth, name=truth_class, share=truth_share))
     asked = None if kappa is None else confidence(kappa)
     summary = recompute(audit, kappa=asked, k_max=k_max, view=view)
     path = write_report(audit, file, kappa=asked, k_max=k_max, view=view, summary=summary)
     show(audit, summary=summary)
+    show_truth(audit)
     typer.echo(f"wrote {path}")
     say_pages(path)
     say_next(["foci", "view", folder])

@@ -17,7 +17,8 @@ from foci.progress import duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foci.studies.engine.schedule import Engine, Estimates
+    from foci.engines.base import Engine
+    from foci.studies.estimates import Estimates
     from foci.studies.plan import Cell, Kind, Plan, StudyFolder
 
 Study = Annotated[Path, typer.Argument(help="Folder with a study.yaml.")]
@@ -85,7 +86,7 @@ def status(study: Study) -> None:
 
 def _show(folder: StudyFolder, planned: Plan) -> None:
     """Cells by kind: how many are done, failed and skipped, and how long the others will take."""
-    from foci.studies.engine.schedule import Estimates
+    from foci.studies.estimates import Estimates
     from foci.studies.plan import KINDS
 
     estimates = Estimates(folder, planned)
@@ -123,7 +124,7 @@ def _time(left: Sequence[Cell], estimates: Estimates) -> str:
 def run(
     study: Study,
     workers: Annotated[
-        int, typer.Option(min=1, help="Cells at the same time on this machine; 1 needs no Ray.")
+        int, typer.Option(min=1, help="Cells at the same time on this machine.")
     ] = 1,
     address: Annotated[
         str | None, typer.Option(help="Ray cluster to join instead: auto, or HOST:PORT.")
@@ -133,7 +134,7 @@ def run(
     ] = None,
     gpus_per_cell: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Share of a GPU per cell, on Ray; default shares all."),
+        typer.Option(min=0.0, help="Share of a GPU per cell, on Ray; default a whole one."),
     ] = None,
     threads: Threads = 1,
 ) -> None:
@@ -143,29 +144,29 @@ def run(
     """
     starting("planning the study")
     _limit_threads(threads)
-    from foci.studies.engine.schedule import InProcess, StudyProgress, run_plan
+    from foci.engines.base import InProcess
+    from foci.engines.local import Processes
+    from foci.engines.ray import RayCluster
+    from foci.studies.estimates import StudyProgress
+    from foci.studies.run import CellWork, run_plan
 
     kinds = _kinds(only)
     folder = _opened(study)
     with resumable(), contextlib.ExitStack() as stack:
+        if gpus_per_cell is not None and address is None:
+            raise FociError("--gpus-per-cell", "needs Ray", "give --address too")
         planned = folder.new_plan()
-        engine: Engine
-        if workers == 1 and address is None:
-            if gpus_per_cell is not None:
-                fix = "give --workers 2 or more, or --address"
-                raise FociError("--gpus-per-cell", "needs Ray", fix)
-            engine = InProcess(folder, threads)
-        else:
-            from foci.studies.engine.ray_cluster import RayCluster
-
-            own = None if address is not None else workers
-            engine = stack.enter_context(
-                RayCluster(
-                    folder, workers=own, address=address, threads=threads, gpus=gpus_per_cell
-                )
-            )
+        work = CellWork.of(folder, planned)
+        engine: Engine = InProcess(work)
+        if address is not None:
+            engine = stack.enter_context(RayCluster(work, address))
+        elif workers > 1:
+            engine = stack.enter_context(Processes(work, workers, threads))
         progress = stack.enter_context(StudyProgress(engine.slots))
-        tally = run_plan(folder, planned, engine, only=kinds, report=progress)
+        tally = run_plan(
+            folder, planned, engine,
+            only=kinds, threads=threads, gpus=gpus_per_cell, report=progress,
+        )  # fmt: skip
     failed, skipped = len(tally.failed), len(tally.skipped)
     say(f"{tally.done} of {tally.total} cells done, {failed} failed, {skipped} skipped")
     if failed or skipped:
@@ -226,13 +227,14 @@ def slurm(
 ) -> None:
     """Print a SLURM array job with one task per cell that is not done: foci study slurm S > job.
 
-    Give it to sbatch; each task is foci study cell. After a loss, print and give it again.
+    Give it to sbatch; each task is foci study cell, and foci study tables follows the last. After a
+    loss, print and give it again.
     """
     starting("reading the study")
-    from foci.studies.engine.slurm import script
+    from foci.studies.run import array_job
 
     folder = _opened(study)
-    text = script(
+    text = array_job(
         folder, folder.new_plan(), threads=threads, gpus=gpus, at_once=at_once, options=option
     )
     typer.echo(text, nl=False)
@@ -249,7 +251,7 @@ def cell(
     """Run one cell, and those that it needs if nobody has: a task of a SLURM array."""
     starting("reading the study")
     _limit_threads(threads)
-    from foci.studies.engine.slurm import cell_at, run_with_needs
+    from foci.studies.run import cell_at, run_with_needs
 
     folder = _opened(study)
     planned = folder.plan()

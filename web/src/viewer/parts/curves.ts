@@ -5,7 +5,7 @@ import { type Ink, inkOf } from "../../charts/ink";
 import { type Chart, chartOf } from "../../charts/lineChart";
 import { type Line, type LineChart, type Mark, plotEdges } from "../../charts/lines";
 import { fixed } from "../../page/format";
-import type { OpenSlide } from "../openSlide";
+import { flipAt, type OpenSlide } from "../openSlide";
 import type { ViewerCohort } from "../types.generated";
 
 export interface PairCurves {
@@ -36,10 +36,12 @@ export function pairCurves(
   if (inks[0].index === inks[1].index)
     inks[1] = { ...inks[1], dash: [4, 3], marker: "square", width: 1.75 };
   const columns = pair[0] === pair[1] ? [0] : [0, 1];
-  const thin = (ink: Ink): Ink => ({ ...ink, width: 1.25, dash: [1.5, 3], marker: "none" });
+  // Removal decides: its lines are the strong ones.
+  const strong = (ink: Ink): Ink => ({ ...ink, width: 2.75, dash: [], marker: "none" });
+  const thin = (ink: Ink): Ink => ({ ...ink, width: 1.25, dash: [5, 3], marker: "none" });
   const lines: Line[] = columns.map((i) => ({
-    name: `${LETTERS[i]} ${pair[i]}: reveal`,
-    ink: inks[i],
+    name: `${LETTERS[i]} ${pair[i]}: keep`,
+    ink: thin(inks[i]),
     y: onAxis(x, data.ks, data.curve[pair[i]]).map((y, j) =>
       y === null ? valueAt(data.ks, data.curve[pair[i]], x[j]) : y,
     ),
@@ -49,13 +51,13 @@ export function pairCurves(
     if (!deleted || deleted.ks.length < 2) continue;
     const reach = deleted.ks[deleted.ks.length - 1];
     const y = x.map((k) => (k > reach ? null : valueAt(deleted.ks, deleted.p, k)));
-    lines.push({ name: `${LETTERS[i]} ${pair[i]}: deletion`, ink: thin(inks[i]), y });
+    lines.push({ name: `${LETTERS[i]} ${pair[i]}: remove`, ink: strong(inks[i]), y });
   }
   if (data.random) {
     const at = (values: number[]) => x.map((k) => valueAt(data.ks, values, k));
     const { low, mean, high } = data.random;
     lines.push({
-      name: "random reveal",
+      name: "random tiles: keep",
       ink: inkOf("random", names),
       y: at(mean),
       band: { low: at(low), high: at(high) },
@@ -67,7 +69,15 @@ export function pairCurves(
   };
   const marks = columns.flatMap((i) => {
     const [first, stable] = [data.msk[pair[i]], data.stable[pair[i]]];
-    return [...(first === stable ? [] : markAt(i, stable, true)), ...markAt(i, first, false)];
+    const flip = flipAt(slide, pair[i]);
+    const fallen = flip === null ? null : valueAt(deletions[i]!.ks, deletions[i]!.p, flip);
+    return [
+      ...(first === stable ? [] : markAt(i, stable, true)),
+      ...markAt(i, first, false),
+      ...(flip === null || fallen === null
+        ? []
+        : [{ x: flip, y: fallen, ink: inks[i], hollow: false }]),
+    ];
   });
   const spec: LineChart = {
     xLabel: "tiles, K",
@@ -83,8 +93,8 @@ export function pairCurves(
     ],
     height: 230,
     description:
-      `Probability of ${slide.predicted} over K: with only the first K tiles (reveal) and without ` +
-      `them (deletion), for ${pair.join(" and ")}; ${fixed(full)} from all tiles`,
+      `Probability of ${slide.predicted} over K: with only the first K tiles (keep) and without ` +
+      `them (remove), for ${pair.join(" and ")}; ${fixed(full)} from all tiles`,
     onPick: (index) => pick(x[index]),
   };
   const chart = chartOf(spec, "K");

@@ -1,83 +1,81 @@
-/** Painters of tiles on a slide: the first K by rank, or some tiles without their rank. */
+/** Painters of tiles on a slide: the first K outlined, the map as heat, what the model sees. */
 
-import { colour, theme } from "../../page/theme";
+import { colour } from "../../page/theme";
 import { rankChannels } from "../../tiles/rankColours";
 import type { OpenSlide } from "../openSlide";
 import { channels, pixel, Raster } from "./raster";
 import type { Painter, Place } from "./stage";
 
-const DARK = pixel([16, 19, 26]);
 const LIGHT = pixel([255, 255, 255]);
-const YELLOW = pixel([255, 214, 10]);
 /** Tiles that are smaller, in pixels of the page, have no frame. */
 const FRAMED = 7;
-const VEIL = 0.38;
 
-/** The first K tiles of a ranking, coloured by rank; the newest one has a ring. */
-export function revealPainter(column: string, k: number, kMax: number): Painter {
+/** How the tiles of a ranking are drawn. */
+export interface Look {
+  /** Nothing at all, the first K outlined, or the map over every tile with the first K outlined. */
+  tiles: "hidden" | "outlines" | "heat";
+  /** Of the heat map, 0 to 1. */
+  opacity: number;
+  /** Which tiles the model sees: all, only the first K, or all but these. */
+  seen: "all" | "only" | "without";
+  /** Colour of the ranking on a light ground, as #rrggbb. */
+  colour: string;
+}
+
+const COVER = pixel([228, 228, 231], 0.92);
+
+/** The first K tiles of a ranking on the slide; the newest one has a ring. */
+export function revealPainter(column: string, k: number, look: Look): Painter {
   return (context, at, slide) => {
     const onTissue = slide.pyramid !== null;
-    const dark = !onTissue && theme() === "dark";
     const order = slide.data.order[column];
     const end = Math.min(k, order.length);
     const raster = new Raster(context, at, slide);
     if (!onTissue) lattice(raster, slide);
+    if (look.tiles === "heat") heat(raster, order, look.opacity);
+    const hidden = look.tiles === "hidden";
+    if (look.seen === "only" && !hidden)
+      for (let i = end; i < order.length; i++) raster.fill(order[i], 0, COVER);
+    const line = pixel(channels(look.colour));
+    const inside = look.seen === "without" ? COVER : null;
     // Late tiles first, so that early ones lie on top where tiles overlap.
-    const { full, veiled } = shadesOf(kMax, dark);
-    for (let rank = end; rank >= 1; rank--)
-      square(raster, order[rank - 1], full[rank], veiled[rank], onTissue);
+    for (let rank = end; rank >= 1 && !hidden; rank--)
+      outline(raster, order[rank - 1], line, inside ?? under(look, rank, order.length, slide));
     raster.put();
-    if (end >= 1) ringNewest(context, at, slide, order[end - 1]);
+    if (end >= 1 && !hidden) ringNewest(context, at, slide, order[end - 1]);
   };
 }
 
-interface Shades {
-  full: Uint32Array;
-  veiled: Uint32Array;
-}
-const known = new Map<string, Shades>();
-
-/** Pixels of every rank, opaque and as a veil, computed once. */
-function shadesOf(kMax: number, dark: boolean): Shades {
-  const key = `${kMax} ${dark}`;
-  const found = known.get(key);
-  if (found) return found;
-  const made = { full: new Uint32Array(kMax + 1), veiled: new Uint32Array(kMax + 1) };
-  for (let rank = 1; rank <= kMax; rank++) {
-    const shade = rankChannels(rank, kMax, dark);
-    made.full[rank] = pixel(shade);
-    made.veiled[rank] = pixel(shade, VEIL);
-  }
-  known.set(key, made);
-  return made;
+/** Every tile by its rank, first tiles strongest. */
+function heat(raster: Raster, order: ArrayLike<number>, opacity: number): void {
+  const shades = shadesOf(order.length, opacity);
+  for (let i = order.length - 1; i >= 0; i--) raster.fill(order[i], 0, shades[i + 1]);
 }
 
-/** Tiles framed alike, for readers that must not know their rank. */
-export function blindPainter(tiles: number[]): Painter {
-  return (context, at, slide) => {
-    const raster = new Raster(context, at, slide);
-    if (slide.pyramid === null) lattice(raster, slide);
-    for (const tile of tiles) {
-      square(raster, tile, YELLOW, 0, true);
-    }
-    raster.put();
-  };
+/** What lies within an outline: the map where it is shown, else the tissue itself. */
+function under(look: Look, rank: number, n: number, slide: OpenSlide): number {
+  if (look.tiles === "heat") return shadesOf(n, look.opacity)[rank];
+  return slide.pyramid === null ? pixel(channels(look.colour), 0.35) : 0;
 }
 
-/** A tile; on tissue with a frame that keeps its contrast: a dark line, a light one, its colour. */
-function square(
-  raster: Raster,
-  tile: number,
-  full: number,
-  veiled: number,
-  onTissue: boolean,
-): void {
-  if (raster.side < FRAMED) return raster.fill(tile, 0, full);
-  if (!onTissue) return raster.fill(tile, 1, full);
-  raster.fill(tile, 0, DARK);
-  raster.fill(tile, 1, LIGHT);
-  raster.fill(tile, 2, full);
-  if (raster.side > 10) raster.fill(tile, 4, veiled);
+let known: { key: string; shades: Uint32Array } = { key: "", shades: new Uint32Array() };
+
+/** Pixels of every rank, computed once. */
+function shadesOf(n: number, opacity: number): Uint32Array {
+  const key = `${n} ${opacity}`;
+  if (known.key === key) return known.shades;
+  const shades = new Uint32Array(n + 1);
+  for (let rank = 1; rank <= n; rank++) shades[rank] = pixel(rankChannels(rank, n, false), opacity);
+  known = { key, shades };
+  return shades;
+}
+
+/** A tile as a frame: a light line, then the ranking's colour, then what it holds. */
+function outline(raster: Raster, tile: number, line: number, inside: number): void {
+  if (raster.side < FRAMED) return raster.fill(tile, 0, line);
+  raster.fill(tile, 0, LIGHT);
+  raster.fill(tile, 1, line);
+  raster.fill(tile, 3, inside);
 }
 
 /** Every tile as an empty square, for slides without an image. */

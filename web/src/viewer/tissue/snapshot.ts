@@ -1,6 +1,5 @@
 /** Stages as a picture: PNG of what is on the screen, or SVG with the tiles as vectors. */
 
-import { rankColour } from "../../tiles/rankColours";
 import type { OpenSlide } from "../openSlide";
 import { inView } from "./painters";
 import { lengthText, scaleBar } from "./scaleBar";
@@ -61,7 +60,7 @@ export function snapshotSvg(
   slide: OpenSlide,
   pair: string[],
   k: number,
-  kMax: number,
+  colours: string[],
 ): Blob {
   const places = stages.map((one) => one.place()!);
   const width = places.reduce((sum, at) => sum + at.width + GAP, GAP);
@@ -72,12 +71,12 @@ export function snapshotSvg(
     const tissue = slide.pyramid ? flat(stages[i], false).toDataURL("image/jpeg", 0.9) : null;
     const shown = inView(at, slide);
     const side = slide.side * at.scale;
-    const squares = Array.from(slide.data.order[pair[i]].slice(0, k), (tile, j) => {
+    const shade = colours[i];
+    const squares = Array.from(slide.data.order[pair[i]].slice(0, k), (tile) => {
       if (!shown(tile)) return "";
-      const shade = rankColour(j + 1, kMax, false);
       const left = (at.x + slide.left[tile] * at.scale).toFixed(2);
       const top = (at.y + slide.top[tile] * at.scale).toFixed(2);
-      return `<rect x="${left}" y="${top}" width="${side.toFixed(2)}" height="${side.toFixed(2)}" fill="${shade}" fill-opacity="0.38" stroke="${shade}" stroke-width="1.5"/>`;
+      return `<rect x="${left}" y="${top}" width="${side.toFixed(2)}" height="${side.toFixed(2)}" fill="none" stroke="${shade}" stroke-width="1.5"/>`;
     });
     parts.push(
       `<svg x="${x}" y="${HEAD}" width="${at.width}" height="${at.height}">`,

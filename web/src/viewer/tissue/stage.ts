@@ -58,6 +58,10 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
     gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
     immediateRender: false,
     imageLoaderLimit: 6,
+    showNavigator: slide.pyramid !== null,
+    navigatorPosition: "BOTTOM_RIGHT",
+    navigatorSizeRatio: 0.18,
+    navigatorAutoFade: false,
   });
   osd.canvas.setAttribute("aria-label", label);
   osd.canvas.setAttribute("role", "application");
@@ -111,8 +115,14 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
       (error: Error) => fail(error.message),
     );
   });
+  // The slide opens before the page has given it its size: fit it again once it has.
+  let fitting = first === null;
+  for (const name of ["canvas-press", "canvas-scroll"] as const)
+    osd.addHandler(name, () => (fitting = false));
+  osd.addHandler("resize", () => fitting && osd.viewport.goHome(true));
   osd.addHandler("open", () => {
     if (first) setViewport(first);
+    else osd.viewport.goHome(true);
     repaint();
     element.dataset.open = "true";
     osd.world.getItemAt(0).addHandler("fully-loaded-change", ({ fullyLoaded }) => {
@@ -139,6 +149,7 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
       return one;
     };
     const by = (factor: number) => () => {
+      fitting = false;
       osd.viewport.zoomBy(factor);
       osd.viewport.applyConstraints();
     };
@@ -148,7 +159,17 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
       button("Zoom in", "+", by(1.6)),
       button("Zoom out", "−", by(1 / 1.6)),
       button("Whole slide", "⤢", () => osd.viewport.goHome()),
+      ...(slide.pyramid?.mpp ? [5, 10, 20, 40] : []).map((power) =>
+        button(`Magnification ${power}×`, `${power}×`, () => magnify(power)),
+      ),
     );
+  }
+  /** Zoom as an objective of this power shows it: 10 micrometres per pixel over the power. */
+  function magnify(power: number): void {
+    fitting = false;
+    const zoom = (slide.pyramid!.mpp! * power) / 10;
+    osd.viewport.zoomTo(osd.world.getItemAt(0).imageToViewportZoom(zoom));
+    osd.viewport.applyConstraints();
   }
   onTheme(element, repaint);
   return {
@@ -165,6 +186,7 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
       repaint();
     },
     centre(tile) {
+      fitting = false;
       const x = slide.left[tile] + slide.side / 2;
       const y = slide.top[tile] + slide.side / 2;
       osd.viewport.panTo(new OpenSeadragon.Point(x, y));

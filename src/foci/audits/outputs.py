@@ -1,0 +1,123 @@
+"""Turn a model of risks, numbers or labels into one of two sides, before it is audited.
+
+See :mod:`foci.outputs` for the rule. Where the cut lies is decided on the validation slides.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
+from foci.backbones import Backbone
+from foci.backbones.freezing import frozen, to_model
+from foci.backbones.sides import scalar, two_sides
+from foci.bags import Cohort, Slide
+from foci.errors import FociError
+from foci.outputs import SIDES, SURVIVAL, Cut, Output, check_kappa, find_cut, logit
+from foci.progress import track
+from foci.words import counted
+
+_LOG = logging.getLogger(__name__)
+
+
+def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, AuditSettings]:
+    """Sources and settings of the audit of a scalar output; those of classes as they are.
+
+    The model becomes a classifier of two sides, its cohort has these classes, and the settings say
+    where the cut is.
+    """
+    output = settings.output or sources.output or "class"
+    if output == "class":
+        for name in ("cut", "tau"):
+            if getattr(settings, name) is not None:
+                fix = "give --output cox, hazards or regression, or leave it out"
+                raise FociError(f"--{name}", "means nothing for classes", fix)
+        return sources, settings
+    check_kappa(settings.kappa)
+    backbone, cohort = sources.backbone, sources.cohort
+    label, names = _sides(output, settings, cohort, backbone)
+    if output == "multilabel":
+        tau = logit(settings.kappa) if settings.tau is None else settings.tau
+        cut, where = Cut(settings.cut or 0.0, tau), ""
+    elif settings.cut is not None and settings.tau is not None:
+        cut, where = Cut(settings.cut, settings.tau), ""
+    else:
+        values, where = _validation_outputs(backbone, output, cohort)
+        cut = find_cut(values, settings.cut, settings.tau)
+    sided = two_sides(backbone, output, cut, settings.kappa, label)
+    note = (
+        f"the model's output ({output}) is read against the cut {cut.value:.4g}: "
+        f"{names[1]} above it, {names[0]} below, clear from a distance of {cut.tau:.4g} on{where}"
+    )
+    _LOG.info(note)
+    slides = tuple(
+        replace(
+            one,
+            label=_label(one, output, cut, names, label),
+            outcome=() if output == "multilabel" else one.outcome,
+        )
+        for one in cohort
+    )
+    own = settings.model_copy(update={"output": output, "cut": cut.value, "tau": cut.tau})
+    model_notes = (*sources.model_notes, note)
+    sides = replace(cohort, slides=slides, classes=names)
+    return replace(sources, backbone=sided, cohort=sides, model_notes=model_notes), own
+
+
+def _sides(
+    output: Output, settings: AuditSettings, cohort: Cohort, backbone: Backbone
+) -> tuple[int | None, tuple[str, str]]:
+    """The label that is followed, and what the two sides are called."""
+    if output != "multilabel":
+        return None, SIDES[output]
+    labels, name = cohort.classes, settings.target_class
+    fix = f"give --target-class, one of {', '.join(labels)}"
+    if len(labels) != backbone.n_classes:
+        what = f"has {counted(len(labels), 'label')}, the model has {backbone.n_classes}"
+        raise FociError("output multilabel", what, "name all with --label-columns, in its order")
+    if name is None:
+        raise FociError("output multilabel", "is audited one label at a time", fix)
+    if name not in labels:
+        raise FociError(f"--target-class {name}", "is no label of the model", fix)
+    return labels.index(name), (f"no {name}", name)
+
+
+def _label(
+    slide: Slide, output: Output, cut: Cut, names: tuple[str, str], label: int | None
+) -> str | None:
+    """The side that a slide is truly on; None where it is unknown, as of every survival."""
+    if not slide.outcome or output in SURVIVAL:
+        return None
+    if label is not None:
+        return names[int(slide.outcome[label])]
+    return names[int(slide.outcome[0] >= cut.value)]
+
+
+def _validation_outputs(
+    backbone: Backbone, output: Output, cohort: Cohort
+) -> tuple[list[float], str]:
+    """The model's output on the validation slides; without any, on those it was trained on, or all.
+
+    And where they came from, in words.
+    """
+    chosen, called = list(cohort), "of the cohort, which has no validation slides"
+    for split, name in (("train", "to train on: there are no validation slides"), ("val", "")):
+        if own := [slide for slide in cohort if slide.split == split]:
+            chosen, called = own, name or "to validate on"
+    store = cohort.store.for_model(backbone.d_in)
+    values: list[float] = []
+    with frozen(backbone):
+        for slide in track(chosen, "placing the cut"):
+            try:
+                x = to_model(backbone.inputs(store.bag(slide)), backbone)
+            except FociError:  # said where the slide is read
+                continue
+            values.append(float(scalar(backbone(x).double(), output)))
+    if not values or not np.isfinite(values).all():
+        what = "is not finite" if values else "is known of no readable slide"
+        raise FociError("output", f"{what}, so that it cannot be cut", "give --cut and --tau")
+    return values, f" (median and half the interquartile range of {len(values)} slides {called})"

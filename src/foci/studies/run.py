@@ -1,0 +1,260 @@
+"""Run the cells of a plan in an order that their needs allow, the longest way first.
+
+A cell is locked while it is computed, resumed where it was stopped, and written whole by rename.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from foci._version import __version__
+from foci.engines import slurm
+from foci.engines.base import Engine, Outcome, Task, run_tasks
+from foci.errors import FociError
+from foci.files.atomic import write_whole
+from foci.files.bounds import read_json
+from foci.files.lock import alone_in
+from foci.studies.cells import compute, visible_device
+from foci.studies.estimates import Estimates, Tally
+from foci.studies.plan import CELLS, KINDS, WORK, Cell, Kind, Plan, StudyFolder
+
+ALONE: tuple[Kind, ...] = ("cost",)
+"""Kinds that run last and one at a time: they measure time."""
+
+Report = Callable[[Cell, Outcome, Tally], None]
+
+
+@dataclass(frozen=True)
+class CellWork:
+    """Computes cells of a study, in whatever process it is sent to."""
+
+    path: Path
+    plan: Plan
+
+    @classmethod
+    def of(cls, folder: StudyFolder, plan: Plan) -> CellWork:
+        """The cells of a plan."""
+        return cls(folder.path.resolve(), plan)
+
+    def __call__(self, task: Task) -> Outcome:
+        """Compute one."""
+        return run_cell(StudyFolder(self.path), self.plan[task.key], threads=task.threads)
+
+
+def run_plan(
+    folder: StudyFolder,
+    plan: Plan,
+    engine: Engine,
+    *,
+    only: Iterable[Kind] = KINDS,
+    threads: int = 1,
+    gpus: float | None = None,
+    report: Report = lambda cell, outcome, tally: None,
+) -> Tally:
+    """Run all unfinished cells of some kinds; a failed cell stops only those that need it.
+
+    Every cell gets so many threads and such a share of a GPU, see :class:`foci.engines.base.Task`.
+    The report is called after every cell that has ended.
+    """
+    wanted = {cell.key: cell for cell in plan if cell.kind in set(only)}
+    done = {cell.key for cell in plan if folder.result(cell) is not None}
+    tally = Tally(len(wanted), len(done & wanted.keys()))
+    left = {key: cell for key, cell in wanted.items() if key not in done}
+    estimates = Estimates(folder, plan)
+    tasks = [
+        Task(key, cell.needs, threads, gpus, alone=cell.kind in ALONE) for key, cell in left.items()
+    ]
+
+    def longest_way(ready: list[Task]) -> list[Task]:
+        ways = estimates.ways(list(left.values()))
+        return sorted(ready, key=lambda task: -ways[task.key])
+
+    for outcome in run_tasks(tasks, engine, done=done, first=longest_way):
+        cell = left.pop(outcome.key)
+        if outcome.missing is not None:
+            tally.skipped[cell.key] = plan[outcome.missing].name
+            continue
+        tally.seconds += outcome.seconds
+        if outcome.error is None:
+            tally.done += 1
+            estimates.add(cell, outcome.seconds)
+        else:
+            tally.failed[cell.key] = outcome.error
+            if folder.failure(cell) != outcome.error:  # its process could not note that
+                folder.write_record(cell, error=outcome.error)
+        tally.left = estimates.total(list(left.values()))
+        report(cell, outcome, tally)
+    return tally
+
+
+# One cell
+
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_VERSIONS, _RESULT = "versions.json", "result"
+
+
+def run_cell(folder: StudyFolder, cell: Cell, *, threads: int = 1) -> Outcome:
+    """Compute a cell unless it is finished; wait if another process is computing it.
+
+    The number of threads is fixed, because sums in another order round differently: with the same
+    number, the same machine gives the same bytes under every engine. The cells that it needs are
+    finished.
+    """
+    work = folder.path / WORK / cell.key
+    while folder.result(cell) is None:
+        work.mkdir(parents=True, exist_ok=True)
+        try:
+            with _alone_in(work) as free, _threads(threads):
+                if free and folder.result(cell) is None:
+                    return _computed(folder, cell, work, threads)
+        except FileNotFoundError:  # removed by the process that has finished the cell
+            if work.exists():
+                raise
+            continue
+        if not free:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+    shutil.rmtree(work, ignore_errors=True)
+    return Outcome(cell.key)
+
+
+def _computed(folder: StudyFolder, cell: Cell, work: Path, threads: int) -> Outcome:
+    """Compute a cell in its locked work folder, and note how it ended."""
+    start, busy = time.monotonic(), time.process_time()
+    try:
+        needed = _needed(folder, cell)
+        _discard_other_versions(work, threads)
+        compute(folder, cell, needed, work / _RESULT)
+        finished = folder.path / CELLS / cell.key
+        finished.parent.mkdir(parents=True, exist_ok=True)
+        (work / _RESULT).rename(finished)
+    except Exception as error:  # whatever it is, the other cells continue
+        known = isinstance(error, FociError)
+        line = " ".join((str(error) if known else f"{type(error).__name__}: {error}").split())
+        folder.write_record(cell, error=line)
+        return Outcome(cell.key, time.monotonic() - start, line)
+    seconds = time.monotonic() - start
+    folder.write_record(
+        cell,
+        seconds=round(seconds, 3),
+        cpu_seconds=round(time.process_time() - busy, 3),
+        threads=threads,
+        device=visible_device(),
+        machine=platform.node(),
+        foci=__version__,
+        torch=torch.__version__,
+    )
+    shutil.rmtree(work, ignore_errors=True)
+    return Outcome(cell.key, seconds)
+
+
+def _needed(folder: StudyFolder, cell: Cell) -> tuple[Path, ...]:
+    plan = folder.plan()
+    _ = plan[cell.key]  # settings are read from study.yaml: they must be those of the key
+    found = []
+    for key in cell.needs:
+        result = folder.result(plan[key])
+        if result is None:
+            raise FociError(cell.name, f"needs {plan[key].name}, which is not finished", "run it")
+        found.append(result)
+    return tuple(found)
+
+
+def _discard_other_versions(work: Path, threads: int) -> None:
+    """Keep what a killed process has done only if this one would have done the same."""
+    now = {
+        "foci": __version__,
+        "torch": torch.__version__,
+        "device": visible_device(),
+        "threads": threads,
+    }
+    with contextlib.suppress(OSError, ValueError):
+        if read_json(work / _VERSIONS) == now:
+            return
+    shutil.rmtree(work / _RESULT, ignore_errors=True)
+    write_whole(work / _VERSIONS, json.dumps(now), durable=False)
+
+
+@contextlib.contextmanager
+def _alone_in(work: Path) -> Iterator[bool]:
+    """Lock a work folder; yields False if another process holds it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(alone_in(work, "foci study"))
+        except FociError:
+            yield False
+            return
+        yield True
+
+
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Torch with this many threads, restored on exit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+# Under SLURM
+
+
+def array_job(
+    folder: StudyFolder,
+    plan: Plan,
+    *,
+    threads: int = 1,
+    gpus: int = 0,
+    at_once: int | None = None,
+    options: Sequence[str] = (),
+) -> str:
+    """Text of a batch script with one element per unfinished cell, and the tables after them.
+
+    Cells that others need have lower numbers, so that SLURM starts with them. An element whose
+    needs are not finished waits for those that compute them, and computes what nobody does. For the
+    options see :func:`foci.engines.slurm.script`.
+
+    Raises:
+        FociError: If nothing is left to do.
+    """
+    left = [i for i, cell in enumerate(plan.cells) if folder.result(cell) is None]
+    if not left:
+        raise FociError(folder.path, "has no cell left to run", "run foci study tables")
+    path = str(folder.path.resolve())
+    command = ["study", "cell", path, "--threads", str(threads), "--plan", plan.digest[:12]]
+    return slurm.script(
+        folder.path, folder.study.name, left, command, ["study", "tables", path],
+        threads=threads, gpus=gpus, at_once=at_once, options=options,
+    )  # fmt: skip
+
+
+def run_with_needs(folder: StudyFolder, plan: Plan, cell: Cell, *, threads: int = 1) -> Outcome:
+    """Run a cell after the cells that it needs; all that are finished are left alone."""
+    for needed in plan.needs(cell):
+        outcome = run_cell(folder, needed, threads=threads)
+        if outcome.error is not None:
+            why = f"skipped: {needed.name} failed ({outcome.error})"
+            return Outcome(cell.key, error=why)
+    return run_cell(folder, cell, threads=threads)
+
+
+def cell_at(plan: Plan, index: int, expected: str | None) -> Cell:
+    """The cell with a number, if the plan is the one that the number was given for."""
+    if expected is not None and not plan.digest.startswith(expected):
+        what = "was made for another plan: study.yaml or a cohort was changed"
+        raise FociError(f"--plan {expected}", what, "write the job again with foci study slurm")
+    if not 0 <= index < len(plan):
+        what = f"is not between 0 and {len(plan) - 1}"
+        raise FociError(f"--index {index}", what, "see foci study plan --cells")
+    return plan.cells[index]
