@@ -82,7 +82,13 @@ def test_a_changed_audit_is_not_compared(foci: Foci, folder: Path, whole: Path) 
 
 
 @pytest.mark.parametrize(
-    "name", ["slides.parquet", "curves.parquet", "rankings.parquet", "tables/rankings.csv"]
+    "name",
+    [
+        "slides.parquet",
+        "curves/part-00000.parquet",
+        "rankings/part-00000.parquet",
+        "tables/rankings.csv",
+    ],
 )
 def test_one_bit_of_any_file_is_noticed(folder: Path, name: str) -> None:
     content = bytearray((folder / name).read_bytes())
@@ -121,8 +127,8 @@ def test_a_finished_audit_is_checked_when_it_is_given_again(tmp_path: Path) -> N
 
 
 READ = {
-    "report": ("manifest.json", "summary.json", "slides.parquet", "curves.parquet",
-               "rankings.parquet"),
+    "report": ("manifest.json", "summary.json", "slides.parquet",
+               "curves/part-00000.parquet", "rankings/part-00000.parquet"),
     "compare": ("manifest.json", "summary.json", "slides.parquet"),
 }  # fmt: skip
 
