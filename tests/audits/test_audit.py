@@ -77,7 +77,7 @@ def test_another_format_is_refused_in_one_line(
         "rankings/part-00000.parquet",
         "measured/part-00002.safetensors",
         "tables/slides.csv",
-    ],  # fmt: skip
+    ],
 )
 def test_a_folder_that_lost_a_file(audited: StoredAudit, tmp_path: Path, name: str) -> None:
     shutil.copytree(audited.folder, tmp_path / "out")

@@ -203,7 +203,8 @@ def _work(
     null_maps = draw_null_maps(settings, Revealer(backbone, recheck=()), slides, cohort.store)
     jobs = ranking_jobs(settings, fitted, null_maps)
     one = SlideReveal(backbone, settings, cohort.classes)
-    return ShardReveal(tuple(slides), cohort.store, one, jobs, Shards(folder.resolve()), drift)
+    store = cohort.store.read_once()
+    return ShardReveal(tuple(slides), store, one, jobs, Shards(folder.resolve()), drift)
 
 
 def _reveal(started: Started, address: str | None) -> tuple[dict[str, str], list[Path]]:

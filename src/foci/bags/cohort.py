@@ -258,7 +258,8 @@ class CohortOptions(BaseModel):
     """The arguments of :meth:`Cohort.read` that every command has.
 
     Where ``classes`` or ``n_cap`` is None, it is the model's own. ``time`` and ``event``, ``value``
-    or ``label_columns`` name columns of numbers, which take the place of a class.
+    or ``label_columns`` name columns of numbers, which take the place of a class. With ``no_cache``
+    large feature files are read each time, instead of a copy of the tiles that are kept.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -280,6 +281,7 @@ class CohortOptions(BaseModel):
     event: str | None = None
     value: str | None = None
     label_columns: tuple[str, ...] | None = None
+    no_cache: bool = False
 
     def table(self) -> dict[str, Any]:
         """The options that say which slides there are: arguments of :func:`find_slides`."""
@@ -297,6 +299,7 @@ class CohortOptions(BaseModel):
             layout=self.layout,
             n_cap=self.n_cap or n_cap,
             mpp=self.mpp,
+            cache=not self.no_cache,
         )
         names = self.classes or classes
         return cohort.with_classes(names) if names else cohort
