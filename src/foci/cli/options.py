@@ -252,13 +252,13 @@ PANELS: Mapping[str, Panels] = {
     "audit": {
         "Options": (
             "model", "features", "labels", "out", "slides", "truth", "map", "rankings", "kappa",
-            "dense", "profile", "config", "change", "workers", "force",
+            "profile", "config", "change", "workers", "force",
         ),
         "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
         "More on the selector": ("fit", "recipe", "fit_target", "choose_by", "seeds"),
         "More on what is measured": (
-            "output", "cut", "tau", "target_class", "k_max", "target", "random_orders",
+            "output", "cut", "tau", "target_class", "dense", "k_max", "target", "random_orders",
             "null_maps", "truth_class", "truth_share", "yes",
         ),
     },
