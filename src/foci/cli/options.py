@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from foci.cli.terminal import stop
 from foci.errors import FociError
 
 Given = dict[str, Any]
@@ -384,12 +383,6 @@ def _folded(title: str) -> bool:
 
 
 class _Group(TyperGroup):
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as error:  # typer would end without a word
-            stop(error)
-
     def get_params(self, ctx: Any) -> Any:
         return _flags_without_type(super().get_params(ctx))
 

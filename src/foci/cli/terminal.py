@@ -152,18 +152,30 @@ def resumable(stopped: Callable[[], str] | None = None) -> Iterator[None]:
         )
 
 
+class _Interrupt(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM; its argument is the signal's number.
+
+    Where Python's own KeyboardInterrupt has gone through ``exec``, as dataclasses use it while
+    torch is loaded, Python ends with the wrong exit code, even if the exception was caught.
+    """
+
+
 @contextlib.contextmanager
 def terminated() -> Iterator[None]:
     """Inside the block SIGTERM stops a command as Ctrl-C does, with a line and tidied up."""
 
-    def as_interrupt(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt(number)
+    def interrupt(number: int, frame: object) -> NoReturn:
+        raise _Interrupt(number)
 
-    before = signal.signal(signal.SIGTERM, as_interrupt)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # of a command in the background
+            signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stop(error: KeyboardInterrupt, line: str = "stopped") -> NoReturn:
