@@ -116,7 +116,8 @@ class NystromAttention(nn.Module):
             query, key_value = self.qkv.weight.tensor_split([self.heads * self.head_width])
             keys, values = F.linear(tokens, key_value).chunk(2, dim=-1)
             # flat: for some rows torch takes another kernel when the weights need no gradient
-            queries = F.linear(tokens[:, :rows].flatten(0, 1), query).unflatten(0, (-1, rows))
+            queries = F.linear(tokens[:, :rows].flatten(0, 1), query)
+            queries = torch.unflatten(queries, 0, (-1, rows))
             q_means = F.linear(means(tokens), query)
         else:
             queries, keys, values = projected.chunk(3, dim=-1)
