@@ -117,7 +117,7 @@ class NystromAttention(nn.Module):
             keys, values = F.linear(tokens, key_value).chunk(2, dim=-1)
             # flat: for some rows torch takes another kernel when the weights need no gradient
             queries = F.linear(tokens[:, :rows].flatten(0, 1), query)
-            queries = torch.unflatten(queries, 0, (-1, rows))
+            queries = torch.unflatten(queries, 0, (len(tokens), -1))
             q_means = F.linear(means(tokens), query)
         else:
             queries, keys, values = projected.chunk(3, dim=-1)
