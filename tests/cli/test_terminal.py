@@ -1,6 +1,7 @@
 """What reaches the terminal, and what the system may do to a command: one line each."""
 
 import ast
+import contextlib
 import errno
 import io
 import logging
@@ -23,7 +24,7 @@ import foci.cli.commands
 from foci import backbones
 from foci.bags import cache
 from foci.cli import terminal
-from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting
+from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting, terminated
 from foci.errors import LONGEST, FociError, printable
 from foci.progress import showing
 from tests.cli.invoke import RUNS, Foci, short_run
@@ -294,6 +295,40 @@ def test_a_signal_is_answered_by_one_line_with_two_workers(
     while left := _alive(process.pid):
         assert time.monotonic() < end, left
         time.sleep(0.2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pause"), reason="needs a timer that raises signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_a_package_swallows_is_answered(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr("foci.cli.terminal.AGAIN", 0.01)
+    swallowed = []
+    with pytest.raises(KeyboardInterrupt) as caught, terminated():
+        for _ in range(2):
+            with contextlib.suppress(BaseException):
+                signal.raise_signal(number) if not swallowed else signal.pause()
+            swallowed.append(number)
+        signal.pause()
+    assert caught.value.args == (number,)
+    assert len(swallowed) == 2
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pause"), reason="needs a timer that raises signals")
+def test_a_signal_that_is_being_handled_is_not_raised_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("foci.cli.terminal.AGAIN", 0.01)
+    tidied = []
+    with pytest.raises(KeyboardInterrupt), terminated():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            for _ in range(3):
+                signal.pause()  # until the timer
+                tidied.append(True)
+    assert len(tidied) == 3
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
