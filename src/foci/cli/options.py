@@ -263,11 +263,12 @@ PANELS: Mapping[str, Panels] = {
     },
     "train": {
         "Options": (
-            "features", "labels", "out", "preset", "width", "epochs", "seed", "device", "config",
+            "features", "labels", "out", "output", "preset", "width", "epochs", "seed", "device",
+            "config",
         ),
         "More on the cohort": tuple(name for name in _TABLES if name != "classes"),
         "More on training": (
-            "objective", "lr", "weight_decay", "schedule", "batch_size", "balanced",
+            "bins", "objective", "lr", "weight_decay", "schedule", "batch_size", "balanced",
         ),
     },
     "fit": {

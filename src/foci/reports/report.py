@@ -19,6 +19,7 @@ from foci.metrics import CARDS, Card
 from foci.reports.html import render
 from foci.reports.models import ComparedAudit, ComparisonPayload
 from foci.reports.payload import payload, rounded
+from foci.reports.survival import survival_section
 from foci.reports.text import (
     Answer,
     ComparisonLine,
@@ -96,6 +97,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         evidence=evidence(summary.answers),
         nulls=null_table(summary.answers),
         readout=readout_of(manifest),
+        survival=survival_section(summary),
         views=[(view, VIEW_NAMES[view]) for view in views],
         first_view=summary.first_view,
         numbers=numbers,
