@@ -2,8 +2,8 @@
 
 20 generated slides of 30,000 tiles x 1,024 features, and 2 of 100,000; ABMIL and CLAM-SB. Printed
 are inferences per slide by part, as ``bench_audit`` counts them, the whole in plain forward passes,
-the peak memory of the process, and the sizes of tables and report. Classifiers are trained briefly, and selectors fitted, on small
-slides of the same kind; that is not part of the cost.
+the peak memory of the process, and the sizes of tables and report. Classifiers are trained briefly,
+and selectors fitted, on small slides of the same kind; that is not part of the cost.
 """
 
 from __future__ import annotations
