@@ -21,11 +21,11 @@ export function startAuditPage(payload: AuditPayload): void {
     startSaving(carried);
   }
   startCopying();
-  const slides = startSlides(payload);
   if (gallery) {
-    const cards = gallery.first.map((i) => slideCard(payload, i, 276, 176, slides.open));
+    const cards = gallery.first.map((i) => slideCard(payload, i, 276, 176, (at) => open(at)));
     find("#first-slides")!.replaceChildren(...cards);
   }
+  const open = startSlides(payload);
   // Charts behind the fold are drawn when it opens: before that they have no width.
   const fold = find<HTMLDetailsElement>("#details")!;
   const unfold = () => {
@@ -73,7 +73,8 @@ function startCopying(): void {
   });
 }
 
-function startSlides(payload: AuditPayload): { open(index: number): void } {
+/** Gallery and open slide; returns what opens a slide. */
+function startSlides(payload: AuditPayload): (index: number) => void {
   const place = find("#slide-view")!;
   let open: number | null = null;
   let link: Link = parseLink("");
@@ -132,7 +133,7 @@ function startSlides(payload: AuditPayload): { open(index: number): void } {
       show(parseLink(location.hash), true);
   });
   show(parseLink(location.hash), true);
-  return { open: goTo };
+  return goTo;
 }
 
 /** Put the link into the address bar, if the browser allows it (not in a sandboxed frame). */

@@ -414,7 +414,7 @@ def _shared(scores: Floats) -> list[float]:
     n = scores.shape[1]
     shares, chance = [], []
     for k in (8, 32):
-        first, second = (set(top(row, k).tolist()) for row in scores)
+        first, second = (set(top(row, min(k, n)).tolist()) for row in scores)
         shares.append(len(first & second) / k if k <= n else np.nan)
         chance.append(k / n if k <= n else np.nan)
     return [*shares, float(rank_correlations(scores)[0, 1]), *chance]

@@ -86,7 +86,7 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
     sure = f"at least {percent(summary.kappa)} sure"
     if summary.output in SCALARS:
         sure = "clear of the cut"
-    few = 0 < found.n_slides and found.n_decided < MOST_SURE * found.n_slides
+    few = found.n_slides > 0 and found.n_decided < MOST_SURE * found.n_slides
     notices = []
     if is_stand_in(manifest):
         name = manifest.backbone.architecture

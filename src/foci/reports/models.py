@@ -216,8 +216,8 @@ class SlideMap(Record):
 
     Attributes:
         width: Pixels of a row.
-        levels: From 1 to 15, the most important tiles the largest; 0 where no tile lies.
-        deciding: Pixels of the tiles that carry the decision, if any do.
+        levels: From 1 to 15, the most important tiles the largest; 0 where no tile lies; and 16
+            more where a tile carries the decision.
         box: What the picture covers as x, y, width, height; None where tiles have no positions and
             are drawn one after the other.
         tissue: Picture of the slide behind it; None where there is none, or it would not fit.
@@ -225,14 +225,13 @@ class SlideMap(Record):
 
     width: int
     levels: Packed
-    deciding: Packed
     box: tuple[int, int, int, int] | None
     tissue: TissuePicture | None = None
 
 
 Fate = Literal["carried", "survives", "not enough", "not sure", "not measured"]
 """What becomes of the decision on a slide under the map's order: its first tiles carry it; it
-survives without them; they are needed but not enough; the model is not sure; nothing was removed."""
+survives without them; they are needed but not enough; the model is not sure; none was removed."""
 
 
 class Gallery(Record):

@@ -161,7 +161,7 @@ def _of_slides(
     sizes = [packer.bytes_of(row) for row in range(len(names))]
     estimated = set(within_bytes(wanted, sizes, detail_limit)) if packer.columns else set()
     row_of = {name: row for row, name in enumerate(names)}
-    side = int(np.clip(np.sqrt(1.5 * MAP_BYTES / len(names)), COARSEST, FINEST_MAP))
+    side = map_side(len(names))
     counts = gallery.counts.get(summary.map, [None] * len(names))
     packed: dict[int, SlideDetail] = {}
     maps: list[SlideMap | None] = [None] * len(names)
@@ -191,9 +191,7 @@ def slide_gallery(measured: MeasuredSlides, summary: Summary) -> Gallery:
     fate: list[Fate] = []
     if chart is None:
         every, fate = list(range(n)), ["not measured"] * n
-        return Gallery(
-            order=every, first=every[:4], fate=fate, counts={}, removed=[0] * n, maps=[]
-        )
+        return Gallery(order=every, first=every[:4], fate=fate, counts={}, removed=[0] * n, maps=[])
     threshold = Threshold(chart.relative or summary.kappa, relative=chart.relative is not None)
     sure = threshold.decided(slides) & (slides.n_tiles > 1)
     counts = {}
@@ -224,6 +222,15 @@ def slide_gallery(measured: MeasuredSlides, summary: Summary) -> Gallery:
     return Gallery(order=order, first=first, fate=fate, counts=counts, removed=removed, maps=[])
 
 
+def map_side(n_slides: int) -> int:
+    """Pixels along the longer side of a map; a pixel takes about two thirds of a byte.
+
+    >>> map_side(60), map_side(1000), map_side(10_000)
+    (96, 42, 24)
+    """
+    return int(np.clip(np.sqrt(1.5 * MAP_BYTES / n_slides), COARSEST, FINEST_MAP))
+
+
 def slide_map(
     tiles: RankedTiles, column: str, slide: AuditedSlide, deciding: int | None, side: int
 ) -> SlideMap:
@@ -247,14 +254,15 @@ def slide_map(
     corner, extent = coords.min(axis=0), np.ptp(coords, axis=0) + tile
     pixels = min(1.0, side * tile / int(extent.max())) / tile
     width = max(1, round(float(extent[0] * pixels)))
-    levels = map_raster(tiles.scores[column].astype(np.float64), coords, tile, width)
-    first = np.zeros(n)
-    first[tiles.order(column)[: deciding or 0]] = 1
-    marked = map_raster(first, coords, tile, width) == TOP if deciding else np.zeros_like(levels)
+    shades = map_raster(tiles.scores[column].astype(np.float64), coords, tile, width)
+    levels = -(-shades.astype(np.int64) * LEVELS // TOP)
+    if deciding:
+        first = np.zeros(n)
+        first[tiles.order(column)[:deciding]] = 1
+        levels[map_raster(first, coords, tile, width) == TOP] += LEVELS + 1
     return SlideMap(
         width=width,
-        levels=pack(-(-levels.astype(np.int64).ravel() * LEVELS // TOP), LEVELS.bit_length()),
-        deciding=pack(np.flatnonzero(marked)),
+        levels=pack(levels.ravel(), LEVELS.bit_length() + 1),
         box=None
         if tiles.coords is None
         else (int(corner[0]), int(corner[1]), int(extent[0]), int(extent[1])),
@@ -447,7 +455,7 @@ class SlideDetails:
             flips = ks[~seen.kept]
             found[name] = RemovedCurve(
                 ks=None if np.array_equal(ks, np.arange(1, len(ks) + 1)) else pack(ks),
-                p=pack_probabilities(seen.confidence),
+                p=pack_probabilities(seen.confidence, COARSE),
                 flip=int(flips[0]) if len(flips) else None,
             )
         return found

@@ -15,9 +15,9 @@ def map_raster(
     """Draw the tiles of a slide into a picture, the most important the brightest.
 
     Only ranks are drawn, whatever the scale of the scores: brightness falls with the logarithm of
-    the rank, so that the first tiles differ most, and equal scores are equally bright. Where several
-    tiles fall into one pixel the most important is seen, so that no hot spot disappears, and a
-    tile that is smaller than a pixel still fills one.
+    the rank, so that the first tiles differ most, and equal scores are equally bright. Where
+    several tiles fall into one pixel the most important is seen, so that no hot spot disappears,
+    and a tile that is smaller than a pixel still fills one.
 
     Args:
         scores: ``[N]`` finite scores, the most important tile has the largest.

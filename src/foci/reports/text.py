@@ -6,7 +6,7 @@ Numbers are formatted here alone; an undefined one is an en dash, never NaN.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal

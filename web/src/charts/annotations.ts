@@ -50,7 +50,7 @@ export function decorate(plot: uPlot, chart: LineChart): void {
     ctx.lineTo(px, floor);
     ctx.stroke();
     ctx.setLineDash([]);
-    if (mark.says) {
+    if (mark.says !== undefined) {
       ring(ctx, px, py, scale, mark.says, plot.bbox);
       continue;
     }

@@ -68,10 +68,11 @@ export function drawCarried(
   const lines = drawnLines(chart);
   const wide = width >= WIDE;
   const head = titled ? 30 : 6;
-  const keys = wide ? 0 : 18 * (lines.length + (chart.minimum ? 1 : 0));
+  // Charts beside each other keep space for the same labels.
+  const keys = wide ? 0 : 18 * (titled ? lines.length + (chart.minimum ? 1 : 0) : 4);
   const box = {
     left: 46,
-    right: width - (wide ? 158 : 10),
+    right: width - (wide ? 158 : 14),
     top: head + keys + 8,
     bottom: head + keys + height - 44,
   };
@@ -93,7 +94,11 @@ export function drawCarried(
   });
   const write = (at: [number, number], said: string, more: Record<string, string | number> = {}) =>
     svg.append(s("text", { x: at[0], y: at[1], fill: text, ...more }, said));
-  if (titled) write([0, 16], TITLE, { "font-weight": 650, "font-size": wide ? 16 : 14 });
+  if (titled)
+    write([0, 16], wide ? TITLE : TITLE.replace("Share of s", "S"), {
+      "font-weight": 650,
+      "font-size": wide ? 16 : 14,
+    });
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     svg.append(
       s("line", { x1: box.left, x2: box.right, y1: y(share), y2: y(share), stroke: grid }),
@@ -142,7 +147,7 @@ export function drawCarried(
         "data-ranking": ranking,
       }),
     );
-  typicalMark(svg, chart, lines, x, y);
+  typicalMark(svg, chart, lines, x, y, box.right);
   const entries = lines.map((line) => ({
     name: line.name,
     says: line.says,
@@ -193,24 +198,28 @@ function typicalMark(
   lines: Drawn[],
   x: (k: number) => number,
   y: (share: number) => number,
+  right: number,
 ): void {
   const own = lines.find((line) => line.ranking === (chart.best ?? chart.map));
   if (chart.typical === null || !own || chart.typical > chart.ks[chart.ks.length - 1]) return;
   const fill = stroke(own.ink);
   const [cx, cy] = [x(chart.typical), y(valueAt(chart, own.share, chart.typical))];
-  const said = `${counted(chart.typical)} on a typical slide`;
-  const leftwards = cx > 46 + 6.4 * said.length;
+  const amount = counted(chart.typical);
+  const said = right < WIDE ? `typical: ${amount}` : `${amount} on a typical slide`;
+  const long = 7 * said.length;
+  const leftwards = cx > 46 + 0.92 * long;
+  const inside = cx + 10 + long < right;
   svg.append(
     s("line", { x1: cx, x2: cx, y1: cy, y2: y(0), stroke: fill, "stroke-dasharray": "3 3" }),
     s("circle", { cx, cy, r: 5, fill }),
     s(
       "text",
       {
-        x: cx + (leftwards ? -10 : 10),
+        x: leftwards ? cx - 10 : inside ? cx + 10 : right,
         y: leftwards ? cy - 6 : cy + 18,
         fill,
         "font-weight": 650,
-        "text-anchor": leftwards ? "end" : "start",
+        "text-anchor": leftwards || !inside ? "end" : "start",
         stroke: colour("--page"),
         "stroke-width": 4,
         "paint-order": "stroke",

@@ -33,14 +33,13 @@ export function fateOf(payload: AuditPayload, index: number): { bold: string; re
 export const failed = (payload: AuditPayload, index: number) =>
   ["survives", "not enough"].includes(payload.gallery!.fate[index]);
 
-/** For example "demo-0184-1 · B-type · called B-type". */
+/** For example "demo-0184-1 · B-type", and what it was called where that is something else. */
 export function factsOf({ slides, classes }: AuditPayload, index: number): string {
   const label = slides.label[index];
-  return [
-    slides.id[index],
-    ...(label === null ? [] : [classes[label]]),
-    `called ${classes[slides.predicted[index]]}`,
-  ].join(" · ");
+  const called = `called ${classes[slides.predicted[index]]}`;
+  if (label === null) return `${slides.id[index]} · ${called}`;
+  const wrong = label === slides.predicted[index] ? "" : `, ${called}`;
+  return `${slides.id[index]} · ${classes[label]}${wrong}`;
 }
 
 /** A card of this width; a click opens the slide where its curves are in the file. */

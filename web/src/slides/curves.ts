@@ -75,6 +75,9 @@ export function pairCurves(
     const y = k === null ? null : valueAt(data.ks, data.curve[pair[i]], k);
     return k === null || y === null ? [] : [{ x: k, y, ink: inks[i], hollow }];
   };
+  // Two flips close to each other share their words.
+  const [mine, other] = gone.map((one) => one?.flip ?? null);
+  const near = mine !== null && other !== null && Math.abs(Math.log2(mine / other)) < 2;
   const marks = columns.flatMap((i) => {
     const [first, stable] = [data.msk[pair[i]], data.stable[pair[i]]];
     const flip = gone[i]?.flip ?? null;
@@ -82,7 +85,7 @@ export function pairCurves(
     const flips: Mark[] =
       flip === null || fallen === null
         ? []
-        : [{ x: flip, y: fallen, ink: inks[i], says: "flips here" }];
+        : [{ x: flip, y: fallen, ink: inks[i], says: i && near ? "" : "flips here" }];
     return [
       ...(first === stable ? [] : markAt(i, stable, true)),
       ...markAt(i, first, false),

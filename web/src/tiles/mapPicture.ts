@@ -7,7 +7,7 @@ import { unpack } from "../page/unpack";
 import { shareChannels } from "./rankColours";
 import { type Tissue, tissueOf } from "./tissue";
 
-/** Levels of a map; 0 is a pixel without a tile. */
+/** Levels of a map; 0 is a pixel without a tile, and a bit above them marks deciding tiles. */
 const LEVELS = 15;
 /** Margin around the tiles, as a share of the longer side. */
 const MARGIN = 0.04;
@@ -15,14 +15,19 @@ const MARGIN = 0.04;
 export interface Grid {
   width: number;
   height: number;
-  levels: Uint32Array;
-  deciding: Uint32Array;
+  levels: number[];
+  /** Pixels of tiles that carry the decision. */
+  deciding: number[];
 }
 
 export function gridOf(map: SlideMap): Grid {
-  const levels = unpack(map.levels);
-  const height = Math.max(1, levels.length / map.width);
-  return { width: map.width, height, levels, deciding: unpack(map.deciding) };
+  const packed = Array.from(unpack(map.levels));
+  return {
+    width: map.width,
+    height: Math.max(1, packed.length / map.width),
+    levels: packed.map((value) => value & LEVELS),
+    deciding: packed.flatMap((value, pixel) => (value > LEVELS ? [pixel] : [])),
+  };
 }
 
 /** A canvas of this size in pixels of the page with the map in its middle. */
