@@ -26,7 +26,7 @@ FILES = {
     *(part_name(table, shard) for table in SUFFIXES for shard in range(3)),
     "selectors/seed-0/selector.json", "selectors/seed-0/selector.safetensors",
     "tables/rankings.csv", "tables/slides.csv", "tables/deletion.csv", "tables/comparisons.csv",
-    "tables/agreement.csv", "tables/skipped.csv", "tables/carried.csv",
+    "tables/carried.csv", "tables/agreement.csv", "tables/skipped.csv",
 }  # fmt: skip
 
 

@@ -274,6 +274,11 @@ class Shards:
             path = self.means_path(shard)
             write_whole(path, content, durable=False)
             files[path.relative_to(self.folder).as_posix()] = hashlib.sha256(content).hexdigest()
+        self._write_receipt(shard, slides, files)
+
+    def _write_receipt(
+        self, shard: int, slides: Sequence[AuditedSlide], files: Mapping[str, str]
+    ) -> None:
         listed = slides_to_arrow(slides).replace_schema_metadata({"files": json.dumps(files)})
         written = io.BytesIO()
         pq.write_table(listed, written)

@@ -276,11 +276,11 @@ class CohortOptions(BaseModel):
     classes: tuple[str, ...] | None = None
     layout: str = "auto"
     mpp: PositiveFloat | None = None
-    n_cap: PositiveInt | None = None
     time: str | None = None
     event: str | None = None
     value: str | None = None
     label_columns: tuple[str, ...] | None = None
+    n_cap: PositiveInt | None = None
     no_cache: bool = False
 
     def table(self) -> dict[str, Any]:
