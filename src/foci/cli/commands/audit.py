@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from collections.abc import Sequence
@@ -163,25 +164,29 @@ def audit(
     marked = None if truth is None else read_truth(truth, name=truth_class, share=truth_share)
     out, device = asked.out, choose_device(asked.device)
     with resumable():
-        sources = open_sources(
-            asked.model,
-            asked,
-            **asked.opening,
-            n_cap=asked.tile_cap,
-            device=device,
-            output=asked.output,
-        )
+        options = RunOptions(force=force, workers=workers, yes=yes, address=address)
+        # what is printed on the way does not belong into the script of a job
+        aside = contextlib.redirect_stdout(sys.stderr) if slurm else contextlib.nullcontext()
+        with aside:
+            sources = open_sources(
+                asked.model,
+                asked,
+                **asked.opening,
+                n_cap=asked.tile_cap,
+                device=device,
+                output=asked.output,
+            )
+            if slurm:
+                job = array_job(
+                    sources, asked.settings, out, options, _again(sys.argv[2:]),
+                    slurm_options=slurm_option,
+                )  # fmt: skip
+        if slurm:
+            typer.echo(job, nl=False)
+            return
         if index is not None:  # an element of the array job
             n = run_shards(sources, asked.settings, out, index, of)
             typer.echo(f"computed {counted(n, 'shard')} of {out}")
-            return
-        options = RunOptions(force=force, workers=workers, yes=yes, address=address)
-        if slurm:
-            job = array_job(
-                sources, asked.settings, out, options, _again(sys.argv[2:]),
-                slurm_options=slurm_option,
-            )  # fmt: skip
-            typer.echo(job, nl=False)
             return
         done = run(sources, asked.settings, out, options)
         skipped = {slide.slide_id for slide in done.skipped}
