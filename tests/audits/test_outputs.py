@@ -7,38 +7,23 @@ import pytest
 import torch
 
 import foci
-from foci import Cohort, backbones
+from foci import backbones
+from foci.audits import StoredAudit
+from foci.audits.outputs import outcome_split_scores
 from foci.audits.sources import open_sources
+from foci.backbones.saved import read_record
 from foci.backbones.sides import scalar
+from foci.backbones.training import TrainingRecipe
+from foci.backbones.training.run import train_into
 from foci.bags.outcomes import Outcomes
 from foci.errors import FociError
 from foci.metrics import c_index, r_squared
 from foci.metrics.outcomes import rank_correlation
 from foci.reports.text import performance
+from tests.cli.invoke import Foci
+from tests.makers.outcomes import planted
 
 FAST = {"n_boot": 200, "random_orders": 3, "null_maps": 39}
-
-
-def planted(folder: Path, columns: Outcomes, slides: int = 60) -> tuple[Cohort, dict[str, int]]:
-    """Slides whose first tiles, and no others, carry a risk: dimension 1 of tiles that stand out
-    in dimension 0, which the model attends to."""
-    rng, sizes, rows = np.random.default_rng(0), {}, []
-    (folder / "features").mkdir()
-    for i in range(slides):
-        name, n, k = f"s{i:02d}", int(rng.integers(60, 120)), int(rng.integers(4, 13))
-        side = 1 if i % 2 else -1
-        x = rng.normal(scale=0.1, size=(n, 8))
-        x[:, 1] -= 0.15 * side  # the rest leans to the other side
-        x[:k, 0], x[:k, 1] = 1.0, side * rng.uniform(0.8, 1.2, size=k)
-        np.save(folder / "features" / f"{name}.npy", x.astype(np.float32))
-        split = ("train", "val", "test", "test")[i // 2 % 4]
-        time, censored = rng.exponential(np.exp(-side)) + 0.01, rng.exponential(3) + 0.01
-        seen, value = int(time <= censored), 2 * side + rng.normal(scale=0.1)
-        rows.append(f"{name},p{i},{split},{min(time, censored)},{seen},{value}")
-        sizes[name] = k
-    table = folder / "labels.csv"
-    table.write_text("\n".join(["slide_id,case_id,split,days,died,score", *rows]) + "\n")
-    return Cohort.read(folder / "features", table, outcomes=columns, cache=False), sizes
 
 
 def attending(slope: float = 2.0) -> backbones.Backbone:
@@ -52,6 +37,13 @@ def attending(slope: float = 2.0) -> backbones.Backbone:
         model.attention.w.weight[:] = 4.0
         model.head.weight[1, 1] = slope
     return model.requires_grad_(False).eval()
+
+
+@pytest.fixture
+def command(request: pytest.FixtureRequest) -> Foci:
+    """The command line; ``foci`` is the library here."""
+    made: Foci = request.getfixturevalue("foci")
+    return made
 
 
 @pytest.mark.parametrize("output", ["cox", "regression"])
@@ -102,6 +94,57 @@ def test_the_planted_tiles_are_found(output: str, tmp_path: Path) -> None:
     assert again.full_bag == summary.full_bag
     with pytest.raises(FociError, match=r"is 0\.4 for a model of risks or numbers"):
         done.recompute(kappa=0.4)
+
+
+def test_a_survival_model_from_train_to_report(command: Foci, tmp_path: Path) -> None:
+    """The folder says what the output is; times and events give C-index and both risk groups."""
+    planted(tmp_path, Outcomes.named(value="score"), slides=48)
+    table = ["--features", str(tmp_path / "features"), "--labels", str(tmp_path / "labels.csv")]
+    columns = ["--time", "days", "--event", "died"]
+    trained = command.done(
+        "train", "abmil", *table, *columns, "--output", "cox", "--out", str(tmp_path / "m"),
+        "--epochs", "3", "--set", "d=16", "--set", "hidden=8",
+    )  # fmt: skip
+    assert "batch_size=16 (a risk is learned by comparing the slides of one step)" in trained.out
+    assert "  test: 24 slides of 24 patients (" in trained.out
+    assert "val C-index 0." in trained.out
+    out = tmp_path / "audit"
+    said = command.done(
+        "audit", "--model", str(tmp_path / "m"), *table, *columns, "--out", str(out),
+        "--null-maps", "9", "--random-orders", "2", "--set", "n_boot=100",
+    )  # fmt: skip
+    assert "C-index 0." in said.out
+    stored = StoredAudit.load(out)
+    full = stored.summary.full_bag
+    assert stored.manifest.settings.output == "cox"
+    assert [group.name for group in full.risk_groups] == ["low risk", "high risk"]
+    assert sum(group.n_slides for group in full.risk_groups) == full.n_scored == 24
+    assert sum(group.n_events for group in full.risk_groups) == full.n_events
+    page = (out / "report.html").read_text()
+    assert page.count('<section id="survival"') == 1
+    assert "high risk</text></svg>" in page
+    rows = (out / "tables" / "outcome.csv").read_text().splitlines()
+    assert rows[0] == "measure,estimate,low,high,n_slides"
+    assert rows[1].startswith(f"c_index,{full.c_index.estimate}")
+
+
+def test_a_number_is_cut_in_the_units_of_its_column(tmp_path: Path) -> None:
+    """The model learns in standard deviations; cut, R2 and sides are in those of the table."""
+    cohort, _ = planted(tmp_path, Outcomes.named(value="score"), slides=48)
+    recipe = TrainingRecipe(epochs=6, lr=2e-3)
+    train_into(tmp_path / "m", "abmil", cohort, recipe, output="regression",
+               widths={"d": 16}, score=outcome_split_scores)  # fmt: skip
+    record = read_record(tmp_path / "m")
+    done = foci.audit(tmp_path / "m", cohort, tmp_path / "audit", progress=False, **FAST)
+    mean, scale = record.units
+    model = backbones.load(tmp_path / "m")
+    val = [
+        mean + scale * float(scalar(model(cohort.bag(s.slide_id).x), "regression"))
+        for s in cohort.split("val")
+    ]
+    assert done.manifest.settings.cut == pytest.approx(np.median(val), abs=1e-5)
+    own = record.metrics["test"]["R2"]
+    assert done.summary.full_bag.r_squared.estimate == pytest.approx(own, abs=1e-4)
 
 
 def test_two_classes_by_either_path_are_the_same_number_for_number(tmp_path: Path) -> None:

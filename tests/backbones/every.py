@@ -14,15 +14,19 @@ EVERY = [(name, preset) for name in backbones.available() for preset in backbone
 SHRINK = 16  # head widths and halves of widths stay whole
 
 
-def small(name: str, preset: str, n_classes: int) -> Backbone:
-    """The preset with every large width divided by the same number."""
+def narrow(name: str, preset: str) -> dict[str, Any]:
+    """Every large width of a preset, divided by the same number."""
     chosen = PRESETS[name][preset]
     parameters = inspect.signature(chosen.architecture).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    widths: dict[str, Any] = {
+    return {
         key: value // SHRINK
         for key, value in {**defaults, **chosen.widths}.items()
         if isinstance(value, int) and value >= 64
     }
+
+
+def small(name: str, preset: str, n_classes: int) -> Backbone:
+    """The preset with every large width divided by the same number."""
     torch.manual_seed(0)
-    return backbones.create(name, preset, d_in=D_IN, n_classes=n_classes, **widths)
+    return backbones.create(name, preset, d_in=D_IN, n_classes=n_classes, **narrow(name, preset))

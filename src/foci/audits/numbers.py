@@ -35,6 +35,7 @@ from foci.audits.records import (
     PairAgreement,
     Paired,
     RankingNumbers,
+    RiskGroup,
     Saving,
     SelectedOnly,
     SignedRankTest,
@@ -47,7 +48,13 @@ from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import patient_means, relative_saving
 from foci.metrics.decisive import carried_marks
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
-from foci.metrics.outcomes import c_index_interval, fit_interval, r_squared, rank_correlation
+from foci.metrics.outcomes import (
+    c_index_interval,
+    fit_interval,
+    r_squared,
+    rank_correlation,
+    survival_curve,
+)
 from foci.metrics.ranking import overlaps, rank_correlations
 from foci.metrics.stats import draws_between, mean_intervals
 from foci.outputs import Cut
@@ -118,7 +125,7 @@ def summarise(
         full_bag=FullBag(
             auc=None if labelled is None else auc_or_none(labelled.full, labelled.labels),
             accuracy=None if right is None else float(right.mean()),
-            **outcome_scores(slides, settings),
+            **outcome_scores(slides, settings, classes),
         ),
         output=settings.output or "class",
         map=settings.map_name,
@@ -456,8 +463,13 @@ def auc_or_none(probs: Floats, labels: Integers) -> float | None:
     return metrics.auc(probs, labels) if every_class and not np.isnan(probs).any() else None
 
 
-def outcome_scores(slides: WholeSlides, settings: AuditSettings) -> dict[str, Any]:
-    """C-index of a risk, R2 and rank correlation of a number, with intervals over patients."""
+def outcome_scores(
+    slides: WholeSlides, settings: AuditSettings, sides: Sequence[str]
+) -> dict[str, Any]:
+    """C-index of a risk, R2 and rank correlation of a number, with intervals over patients.
+
+    And the survival of the slides on either side of the cut.
+    """
     known: Marks = np.asarray(np.isfinite(slides.outcomes).all(axis=1))
     cut, tau = settings.cut, settings.tau
     if cut is None or tau is None or not slides.outcomes.shape[1] or known.sum() < 2:
@@ -468,12 +480,31 @@ def outcome_scores(slides: WholeSlides, settings: AuditSettings) -> dict[str, An
     scored = {"n_scored": int(known.sum())}
     if len(truth) == 2:
         found = c_index_interval(f, truth[0], truth[1], cases, **drawn)
-        return {**scored, "n_events": int(truth[1].sum()), "c_index": Interval(**asdict(found))}
+        groups = [
+            _risk_group(name, *truth[:, slides.predictions[known] == side])
+            for side, name in enumerate(sides)
+        ]
+        return {
+            **scored, "n_events": int(truth[1].sum()), "c_index": Interval(**asdict(found)),
+            "risk_groups": groups,
+        }  # fmt: skip
     r2 = fit_interval(r_squared, f, truth[0], cases, **drawn)
     rho = fit_interval(rank_correlation, f, truth[0], cases, **drawn)
     return {
         **scored, "r_squared": Interval(**asdict(r2)), "spearman": Interval(**asdict(rho)),
     }  # fmt: skip
+
+
+def _risk_group(name: str, time: Floats, event: Floats) -> RiskGroup:
+    times, alive = survival_curve(time, event)
+    return RiskGroup(
+        name=name,
+        n_slides=len(time),
+        n_events=int(event.sum()),
+        last=float(time.max(initial=0)),
+        times=times.tolist(),
+        alive=alive.tolist(),
+    )
 
 
 def split_scores(predictions: Predictions) -> dict[str, float | None]:

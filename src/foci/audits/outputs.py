@@ -15,8 +15,10 @@ from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.backbones.freezing import frozen, to_model
 from foci.backbones.sides import scalar, two_sides
+from foci.backbones.training.outcomes import OutcomePredictions
 from foci.bags import Cohort, Slide
 from foci.errors import FociError
+from foci.metrics.outcomes import c_index, macro_auc, r_squared, rank_correlation
 from foci.outputs import SIDES, SURVIVAL, Cut, Output, check_kappa, find_cut, logit
 from foci.progress import track
 from foci.words import counted
@@ -40,6 +42,7 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
     check_kappa(settings.kappa)
     backbone, cohort = sources.backbone, sources.cohort
     label, names = _sides(output, settings, cohort, backbone)
+    mean, scale = (0.0, 1.0) if sources.record is None else sources.record.units
     if output == "multilabel":
         tau = logit(settings.kappa) if settings.tau is None else settings.tau
         cut, where = Cut(settings.cut or 0.0, tau), ""
@@ -47,8 +50,9 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
         cut, where = Cut(settings.cut, settings.tau), ""
     else:
         values, where = _validation_outputs(backbone, output, cohort)
-        cut = find_cut(values, settings.cut, settings.tau)
-    sided = two_sides(backbone, output, cut, settings.kappa, label)
+        cut = find_cut([mean + scale * f for f in values], settings.cut, settings.tau)
+    own_units = Cut((cut.value - mean) / scale, cut.tau / scale)
+    sided = two_sides(backbone, output, own_units, settings.kappa, label)
     note = (
         f"the model's output ({output}) is read against the cut {cut.value:.4g}: "
         f"{names[1]} above it, {names[0]} below, clear from a distance of {cut.tau:.4g} on{where}"
@@ -121,3 +125,17 @@ def _validation_outputs(
         what = "is not finite" if values else "is known of no readable slide"
         raise FociError("output", f"{what}, so that it cannot be cut", "give --cut and --tau")
     return values, f" (median and half the interquartile range of {len(values)} slides {called})"
+
+
+def outcome_split_scores(seen: OutcomePredictions) -> dict[str, float | None]:
+    """Scores of a split; the first one chooses the epoch of a training. None where undefined."""
+    values = seen.values[:, 0]
+    if seen.output in SURVIVAL:
+        found = {"C-index": c_index(values, *seen.outcomes.T)}
+    elif seen.output == "regression":
+        truth = seen.outcomes[:, 0]
+        found = {"R2": r_squared(values, truth), "Spearman": rank_correlation(values, truth)}
+    else:
+        found = {"macro AUC": macro_auc(seen.values, seen.outcomes)}
+    known = {name: one if np.isfinite(one) else None for name, one in found.items()}
+    return {**known, "loss": seen.loss}

@@ -566,10 +566,22 @@ class PairAgreement(Record):
     chance32: Number = None
 
 
+class RiskGroup(Record):
+    """Slides on one side of a risk's cut, and how many live on after each event (Kaplan-Meier)."""
+
+    name: str
+    n_slides: int
+    n_events: int
+    last: float
+    times: list[float]
+    alive: list[float]
+
+
 class FullBag(Record):
     """How well the model does on whole slides; None without labels, and for other outputs.
 
-    AUC and accuracy of classes; Harrell's C of a risk; R2 and Spearman's correlation of a number.
+    AUC and accuracy of classes; Harrell's C of a risk, with the survival of both risk groups; R2
+    and Spearman's correlation of a number.
     """
 
     auc: Number
@@ -579,6 +591,7 @@ class FullBag(Record):
     spearman: Interval | None = None
     n_scored: int | None = None
     n_events: int | None = None
+    risk_groups: list[RiskGroup] = []
 
 
 class OrderComparison(Record):

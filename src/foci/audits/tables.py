@@ -71,6 +71,8 @@ def write_tables(
         ),
         "skipped.csv": (reasons, ("slide_id", "reason")),
     }
+    if outcome := list(_outcome_rows(summary)):
+        tables["outcome.csv"] = (outcome, ())
     for name, (rows, header) in tables.items():
         write_whole(place / name, as_csv(rows, header))
 
@@ -116,6 +118,15 @@ def _ranking_rows(summary: Summary) -> Iterator[Row]:
         row |= _decided(numbers.decided)
         row |= {f"null_{name}": getattr(numbers.null, name, None) for name in _NULL}
         yield row | ({"captured": numbers.captured} if GREEDY in summary.rankings else {})
+
+
+def _outcome_rows(summary: Summary) -> Iterator[Row]:
+    """How well a risk or a number fits what was observed; none of a model of classes."""
+    full = summary.full_bag
+    for name in ("c_index", "r_squared", "spearman"):
+        found: Interval | None = getattr(full, name)
+        if found is not None:
+            yield {"measure": name, **found.model_dump(), "n_slides": full.n_scored}
 
 
 def _comparison_rows(found: OrderComparison) -> Iterator[Row]:

@@ -114,6 +114,7 @@ class Batch:
         labels: ``[B]`` class indices.
         coords: ``[B, N, 2]`` top-left positions, or None if the bags have none.
         strides: ``[B]`` distance between neighbouring tiles in the units of ``coords``, or None.
+        outcomes: ``[B, M]`` numbers to learn in the place of a class, or None.
     """
 
     features: Tensor
@@ -121,13 +122,14 @@ class Batch:
     labels: Tensor
     coords: Tensor | None = None
     strides: Tensor | None = None
+    outcomes: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        parts = (self.features, self.mask, self.labels, self.coords, self.strides)
+        parts = (self.features, self.mask, self.labels, self.coords, self.strides, self.outcomes)
         return Batch(*(None if part is None else part.to(device) for part in parts))  # type: ignore[arg-type]
 
 

@@ -78,6 +78,8 @@ class ModelRecord(BaseModel):
         fingerprint: Hash of architecture, config and weights.
         classes: Class names in the order of the logits; empty if unknown.
         output: What the logits are; None for classes.
+        units: Mean and standard deviation of the value that a model of numbers was trained on; its
+            number is in these units.
         n_cap: Most tiles per bag in training; None for all.
         trained_on: Slides of the training split.
         data: Their features; None if unknown.
@@ -94,6 +96,7 @@ class ModelRecord(BaseModel):
     parameters: int
     classes: tuple[str, ...] = ()
     output: Output | None = None
+    units: tuple[float, float] = (0.0, 1.0)
     n_cap: int | None = None
     recipe: dict[str, Any] = Field(default_factory=dict)
     trained_on: tuple[str, ...] = ()

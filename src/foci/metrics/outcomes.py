@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
+from foci.metrics.cohort import auc
 from foci.metrics.inputs import Floats
 from foci.metrics.stats import Interval, case_draws, draws_between, percentile_interval
 
@@ -70,6 +71,36 @@ def rank_correlation(predicted: Floats, value: Floats) -> float:
     a, b = (rankdata(one) - (len(one) + 1) / 2 for one in (predicted, value))
     scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float((a * b).sum()) / scale if scale else float("nan")
+
+
+def survival_curve(time: Floats, event: Floats) -> tuple[Floats, Floats]:
+    r"""Kaplan and Meier's estimate: times at which an event was seen, and the share alive after.
+
+    .. math:: S(t) = \prod_{t_i \le t} \Big(1 - \frac{d_i}{n_i}\Big)
+
+    with :math:`d_i` events at the time :math:`t_i` among :math:`n_i` still at risk.
+
+    >>> survival_curve(np.array([1.0, 2.0, 2.0, 3.0]), np.array([1, 1, 0, 1]))[1].tolist()
+    [0.75, 0.5, 0.0]
+    """
+    times = np.unique(time[event == 1])
+    at_risk = (time[None, :] >= times[:, None]).sum(axis=1)
+    died = ((time[None, :] == times[:, None]) & (event == 1)[None, :]).sum(axis=1)
+    return times, np.cumprod(1 - died / at_risk)
+
+
+def macro_auc(scores: ArrayLike, labels: ArrayLike) -> float:
+    """Mean of the AUCs of independent labels, from scores and marks ``[S, L]``.
+
+    Labels that all slides have, or none, are left out; NaN where no label is left.
+
+    >>> macro_auc([[0.9, 0.2], [0.1, 0.3], [0.8, 0.1]], [[1, 0], [0, 1], [0, 0]])
+    1.0
+    """
+    f, y = np.asarray(scores, dtype=np.float64), np.asarray(labels)
+    known = [own for own in range(f.shape[1]) if len(np.unique(y[:, own])) == 2]
+    aucs = [auc(f[:, own], y[:, own].astype(np.int64)) for own in known]
+    return float(np.mean(aucs)) if aucs else float("nan")
 
 
 def c_index_interval(

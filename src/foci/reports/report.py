@@ -28,6 +28,7 @@ from foci.reports.first_screen import QUESTION, first_screen, methods_text
 from foci.reports.html import render
 from foci.reports.models import ComparedAudit, ComparisonPayload
 from foci.reports.payload import drawn_chart, payload
+from foci.reports.survival import survival_section
 from foci.reports.text import (
     Row,
     answers,
@@ -100,6 +101,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         evidence=evidence(summary.answers),
         nulls=null_table(summary.answers),
         readout=readout_of(manifest),
+        survival=survival_section(summary),
         views=[(view, VIEW_NAMES[view]) for view in views],
         numbers=numbers,
         seeds={view: seeds_of(summary, view) for view in views},

@@ -80,9 +80,9 @@ def test_same_seed_same_bytes_also_after_kills(name: str, cohort: Cohort, tmp_pa
 def test_an_epoch_is_cut_into_batches(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
     seen, original = [], loop.batch_of
 
-    def batch_of(slides: Cohort, some: list[Slide]) -> Batch:
+    def batch_of(slides: Cohort, some: list[Slide], task: None) -> Batch:
         seen.append(some)
-        return original(slides, some)
+        return original(slides, some, task)
 
     monkeypatch.setattr("foci.backbones.training.loop.batch_of", batch_of)
     train(fresh("abmil"), *parts(cohort), TrainingRecipe(epochs=1, batch_size=5))

@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from foci.backbones.base import Backbone, Batch, Objective, pad
 from foci.backbones.freezing import device_and_dtype, frozen
+from foci.backbones.training.outcomes import OutcomeObjective, OutcomePredictions, OutcomeTask
 from foci.backbones.training.presets import TrainingRecipe, checked_objective
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.bag import spacing
@@ -28,13 +29,16 @@ from foci.files.atomic import write_whole
 from foci.files.hashes import digest
 from foci.progress import track
 
+Scores = Mapping[str, float | None]
+
 
 @dataclass(frozen=True)
 class EpochReport:
-    """Losses and accuracy of one epoch, counted from 1, of the ``epochs`` of a stage.
+    """Losses and score of one epoch, counted from 1, of the ``epochs`` of a stage.
 
-    ``loss`` and its ``terms`` are means over the training steps, ``val_loss`` is the cross-entropy
-    on the validation slides, ``best`` whether it is the smallest so far.
+    ``loss`` and its ``terms`` are means over the training steps, ``val_loss`` is that on the
+    validation slides, ``best`` whether it is the smallest so far. What ``val_score`` is, ``scored``
+    says; a C-index, R2 or macro AUC chooses the best epoch in the place of the loss.
     """
 
     stage: str
@@ -43,8 +47,9 @@ class EpochReport:
     loss: float
     terms: dict[str, float]
     val_loss: float
-    val_accuracy: float
+    val_score: float
     best: bool
+    scored: str = "accuracy"
 
 
 def train(
@@ -53,6 +58,8 @@ def train(
     val_cohort: Cohort,
     recipe: TrainingRecipe,
     *,
+    task: OutcomeTask | None = None,
+    score: Callable[[Any], Scores] | None = None,
     state_file: Path | None = None,
     starting: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
@@ -61,6 +68,10 @@ def train(
 
     Every epoch draws its randomness from (seed, stage, epoch) alone, so a run that is resumed
     from ``state_file`` continues as if it had never stopped.
+
+    With a ``task`` the numbers of the label table are learned, by every backbone in the same way,
+    and the first entry of what ``score`` says of the validation slides chooses the epoch; the loss
+    where there is none.
 
     Training runs on the device of the untrained backbone. All training slides must be readable;
     those of ``val_cohort`` choose the epoch. The state file is written after every epoch, and the
@@ -72,16 +83,12 @@ def train(
         FociError: At the first epoch whose training or validation loss is not finite, and for a
             setting that the objective does not know or cannot take.
     """
-    try:
-        objective = backbone.make_objective(**checked_objective(backbone, recipe.objective))
-    except TypeError as error:
-        where = f"objective of {backbone.architecture}"
-        raise FociError(where, str(error), "see its documented settings") from error
+    objective = _objective(backbone, recipe, task)
     device, _ = device_and_dtype(backbone)
     objective.to(device)
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=recipe.lr, weight_decay=recipe.weight_decay)
-    key = run_key(backbone, train_cohort, val_cohort, recipe)
+    key = run_key(backbone, train_cohort, val_cohort, recipe, task)
     state = RunState(0, 0, math.inf, {}, [])
     if state_file is not None:
         state = load_run(state_file, key, backbone, objective, optimizer) or state
@@ -103,19 +110,21 @@ def train(
             order = epoch_order(train_cohort.slides, balanced=recipe.balanced, rng=rng)
             rates = [_rate(recipe, epoch * steps + step, steps) for step in range(steps)]
             batches = (
-                batch_of(train_cohort, order[step * size : (step + 1) * size]).to(device)
+                batch_of(train_cohort, order[step * size : (step + 1) * size], task).to(device)
                 for step in track(range(steps), f"{name} {epoch + 1}/{recipe.epochs}")
             )
             loss, terms = _epoch(objective, optimizer, batches, rates, recipe.clip)
             where = f"{backbone.architecture}, {name} epoch {epoch + 1}"
             _check_finite(where, "training", loss, recipe.lr)
-            validation = predict(backbone, val_cohort)
-            _check_finite(where, "validation", validation.loss, recipe.lr)
-            best = validation.loss < state.best_loss
+            val_loss, scored, value, rank = _judge(backbone, val_cohort, task, score)
+            _check_finite(where, "validation", val_loss, recipe.lr)
+            before = [entry["val_loss"] for entry in state.history if entry["best"]]
+            tie = rank == state.best_loss and task is not None and val_loss < before[-1]
+            best = rank < state.best_loss or tie
             if best:
-                state.best_loss, state.best = validation.loss, snapshot(backbone)
-            done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, validation.loss,
-                               validation.accuracy, best)  # fmt: skip
+                state.best_loss, state.best = rank, snapshot(backbone)
+            done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, val_loss, value, best,
+                               scored)  # fmt: skip
             state.epoch = epoch + 1
             state.history.append(asdict(done))
             if state_file is not None:
@@ -126,15 +135,53 @@ def train(
     return [EpochReport(**entry) for entry in state.history]
 
 
+def _objective(backbone: Backbone, recipe: TrainingRecipe, task: OutcomeTask | None) -> Objective:
+    if task is not None:
+        for name in ("objective", "balanced"):
+            if getattr(recipe, name):
+                what = f"means nothing for output {task.output}"
+                raise FociError(f"--{name}", what, "leave it out")
+        return OutcomeObjective(backbone, task)
+    try:
+        return backbone.make_objective(**checked_objective(backbone, recipe.objective))
+    except TypeError as error:
+        where = f"objective of {backbone.architecture}"
+        raise FociError(where, str(error), "see its documented settings") from error
+
+
+def _judge(
+    backbone: Backbone,
+    cohort: Cohort,
+    task: OutcomeTask | None,
+    score: Callable[[Any], Scores] | None,
+) -> tuple[float, str, float, float]:
+    """Validation loss, name and value of the score, and the number that is least at best."""
+    if task is None:
+        found = predict(backbone, cohort)
+        return found.loss, "accuracy", found.accuracy, found.loss
+    seen = predict_outcomes(backbone, cohort, task)
+    scores = {} if score is None else score(seen)
+    name = next(iter(scores), "loss")
+    value = scores.get(name)
+    if value is None or name == "loss":
+        return seen.loss, "loss", seen.loss, seen.loss
+    return seen.loss, name, value, -value
+
+
 def run_key(
-    backbone: Backbone, train_cohort: Cohort, val_cohort: Cohort, recipe: TrainingRecipe
+    backbone: Backbone,
+    train_cohort: Cohort,
+    val_cohort: Cohort,
+    recipe: TrainingRecipe,
+    task: OutcomeTask | None = None,
 ) -> str:
     """Digest of everything that a run depends on; only a state with the same key is resumed.
 
     Feature files enter by name, size and time of change.
     """
     cohorts = [what_is_read(cohort) for cohort in (train_cohort, val_cohort)]
-    return digest([backbone.architecture, backbone.config, recipe.model_dump(), *cohorts])
+    own = [] if task is None else [asdict(task)]
+    return digest([backbone.architecture, backbone.config, recipe.model_dump(), *cohorts, *own])
 
 
 def _epoch(
@@ -198,11 +245,14 @@ def epoch_order(
     return [slides[i] for i in chosen]
 
 
-def batch_of(cohort: Cohort, slides: Sequence[Slide]) -> Batch:
-    """Read and pad the bags of some slides."""
+def batch_of(cohort: Cohort, slides: Sequence[Slide], task: OutcomeTask | None = None) -> Batch:
+    """Read and pad the bags of some slides; with a task, they have outcomes and no class."""
     bags = [cohort.store.bag(slide) for slide in slides]
-    labels = [cohort.target(slide.slide_id) for slide in slides]
     features = [bag.x for bag in bags]
+    if task is not None:
+        outcomes = torch.tensor([slide.outcome for slide in slides], dtype=torch.float64)
+        return replace(pad(features, [0] * len(slides)), outcomes=outcomes)
+    labels = [cohort.target(slide.slide_id) for slide in slides]
     if any(bag.coords is None for bag in bags):
         return pad(features, labels)
     coords = [torch.from_numpy(bag.coords) for bag in bags]
@@ -245,6 +295,21 @@ def predict(backbone: Backbone, cohort: Cohort) -> Predictions:
             rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
             labels.append(cohort.target(bag.slide_id))
     return Predictions(tuple(names), np.stack(rows), np.array(labels, dtype=np.int64))
+
+
+def predict_outcomes(backbone: Backbone, cohort: Cohort, task: OutcomeTask) -> OutcomePredictions:
+    """What a model says of all readable slides of a cohort, from their full bags."""
+    device, _ = device_and_dtype(backbone)
+    names, rows, known = [], [], []
+    with frozen(backbone):
+        for bag in cohort.bags():
+            names.append(bag.slide_id)
+            rows.append(backbone(bag.x.to(device)).double().cpu())
+            known.append(cohort[bag.slide_id].outcome)
+    logits, outcomes = torch.stack(rows), torch.tensor(known, dtype=torch.float64)
+    loss = float(task.loss(logits, outcomes))
+    values = task.values(logits).numpy()
+    return OutcomePredictions(task.output, tuple(names), values, outcomes.numpy(), loss)
 
 
 # The state of a run between two epochs, as plain tensors on disk

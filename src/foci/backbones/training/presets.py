@@ -24,6 +24,7 @@ from torch import nn
 from foci.backbones.base import PRESETS, Backbone
 from foci.configuration import configure
 from foci.errors import FociError
+from foci.outputs import Output
 
 
 class TrainingRecipe(BaseModel):
@@ -75,9 +76,12 @@ def are_subtypes(classes: Sequence[str]) -> bool:
     return len(classes) > 2 or not any(_ABSENCE.search(name) for name in classes)
 
 
-def _departures(name: str, classes: Sequence[str]) -> tuple[dict[str, Any], str]:
+def _departures(name: str, classes: Sequence[str], output: Output) -> tuple[dict[str, Any], str]:
     """Settings of a classifier that replace the shared defaults, by dotted name, and the reason."""
-    if name.startswith("clam-"):
+    if output == "cox":
+        why = "a risk is learned by comparing the slides of one step"
+        return {"batch_size": 16, "lr": 1e-3}, why
+    if name.startswith("clam-") and output == "class":
         if are_subtypes(classes):
             why = "the classes are taken for subtypes, which exclude each other"
             return {"objective.subtyping": True}, why
@@ -92,12 +96,16 @@ def _departures(name: str, classes: Sequence[str]) -> tuple[dict[str, Any], str]
 
 
 def training_recipe(
-    name: str, classes: Sequence[str], given: Mapping[str, Any] | None = None
+    name: str,
+    classes: Sequence[str],
+    given: Mapping[str, Any] | None = None,
+    output: Output = "class",
 ) -> tuple[TrainingRecipe, str]:
     """The recipe that a classifier is trained with, and one line about its preset.
 
-    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults. Settings
-    that are ``given`` win over the preset; ``objective`` holds its own.
+    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults; risks of
+    Cox are learned from 16 slides at a time. Settings that are ``given`` win over the preset;
+    ``objective`` holds its own.
 
     >>> recipe, line = training_recipe("clam-sb", ["A", "B"], {"objective": {"bag_weight": 0.5}})
     >>> recipe.objective
@@ -105,7 +113,7 @@ def training_recipe(
     >>> training_recipe("attrimil", ["A", "B"], {"lr": 2e-4})[1]
     'training preset of attrimil: lr=0.0002 as given, not 0.001'
     """
-    settings, why = _departures(name, classes)
+    settings, why = _departures(name, classes, output)
     wanted = dict(given or {})
     wanted |= {f"objective.{k}": v for k, v in wanted.pop("objective", {}).items()}
     flat = {**settings, **wanted}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field
@@ -26,11 +26,14 @@ from foci.backbones.saved import (
 from foci.backbones.training.loop import (
     EpochReport,
     Predictions,
+    Scores,
     predict,
+    predict_outcomes,
     run_key,
     stored_key,
     train,
 )
+from foci.backbones.training.outcomes import BINS, OutcomePredictions, OutcomeTask
 from foci.backbones.training.presets import TrainingRecipe, checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort import CohortOptions, files_read, what_is_read
@@ -39,18 +42,17 @@ from foci.errors import ChangedError, CohortError
 from foci.files.atomic import sweep
 from foci.files.hashes import Unchanged, digest
 from foci.files.lock import alone_in
+from foci.outputs import Output
 from foci.words import counted, tally
 
 STATE = "training.safetensors"
-
-Scores = Mapping[str, float | None]
 
 
 class TrainingConfiguration(TrainingRecipe, CohortOptions):
     """All that ``foci train`` needs, from options or from a file.
 
     ``backbone`` is one of :func:`foci.backbones.available`, ``widths`` are constructor arguments
-    that replace those of the preset.
+    that replace those of the preset. ``bins`` are the time bins of hazards.
     """
 
     backbone: str
@@ -59,6 +61,8 @@ class TrainingConfiguration(TrainingRecipe, CohortOptions):
     preset: str = "paper"
     widths: dict[str, Any] = Field(default_factory=dict)
     device: str = "auto"
+    output: Output = "class"
+    bins: Annotated[int, Field(ge=2, le=100)] = BINS
 
     @property
     def recipe_settings(self) -> dict[str, Any]:
@@ -91,7 +95,9 @@ def train_into(
     widths: dict[str, Any] | None = None,
     device: str = "cpu",
     request: str | None = None,
-    score: Callable[[Predictions], Scores] | None = None,
+    output: Output = "class",
+    bins: int = BINS,
+    score: Callable[[Any], Scores] | None = None,
     starting: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
 ) -> TrainedBackbone:
@@ -102,25 +108,31 @@ def train_into(
     The cohort has the splits ``train`` and ``val``; ``test`` is only scored. All slides are
     readable. ``request``, the key of what was asked for (:func:`request_key`), is written to
     ``backbone.json``, and so is what ``score`` returns for the predictions of a split, by default
-    loss and accuracy. A split that it fails on is written without scores, and a note says so.
+    loss and accuracy. With another ``output`` than classes the numbers of the table are learned.
+    A split that it fails on is written without scores, and a note says so.
     ``starting`` and ``report`` are those of :func:`~foci.backbones.training.loop.train`.
     """
     folder = Path(folder)
     _check_free(folder)
     check_labels(cohort.slides, cohort.classes)
+    training, validation = cohort.split("train"), cohort.split("val")
+    task = None
+    if output != "class":
+        learned = [slide.outcome for slide in training]
+        task = OutcomeTask.of(output, learned, cohort.classes, bins)
     own = checked_widths(name, preset, widths or {})
     features = Unchanged(files_read(cohort))
     d_in = next(iter(cohort.bags())).width
     torch.manual_seed(recipe.seed)
-    backbone = create(name, preset, d_in=d_in, n_classes=len(cohort.classes), **own).to(device)
-    training, validation = cohort.split("train"), cohort.split("val")
+    n_outputs = len(cohort.classes) if task is None else task.n_outputs
+    backbone = create(name, preset, d_in=d_in, n_classes=n_outputs, **own).to(device)
     parts = {split: cohort.split(split) for split in SPLITS if split in cohort.counts()}
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder, "foci train"):
         _check_free(folder)
         sweep(folder)
         if (folder / RECORD).exists():
-            key = run_key(backbone, training, validation, recipe)
+            key = run_key(backbone, training, validation, recipe, task)
             result = _killed_at_its_end(folder, cohort, key)
         else:
             history = train(
@@ -128,11 +140,13 @@ def train_into(
                 training,
                 validation,
                 recipe,
+                task=task,
+                score=score,
                 state_file=folder / STATE,
                 starting=starting,
                 report=report,
             )
-            metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
+            metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy, task)
             data = _training_data(training)
             if len(data.encoders) > 1:
                 several = tally(Counter(data.encoders))
@@ -156,6 +170,7 @@ def train_into(
                 slides={split: len(part) for split, part in parts.items()},
                 trained_on=[slide.slide_id for slide in training],
                 **({} if request is None else {"request": request}),
+                **({} if task is None else asdict(task)),
                 data=data.model_dump(),
                 versions={"foci": __version__, "torch": torch.__version__,
                           "python": platform.python_version()},
@@ -191,17 +206,26 @@ def _killed_at_its_end(folder: Path, cohort: Cohort, key: str) -> TrainedBackbon
     )
 
 
-def _loss_and_accuracy(predictions: Predictions) -> Scores:
+def _loss_and_accuracy(predictions: Predictions | OutcomePredictions) -> Scores:
+    if isinstance(predictions, OutcomePredictions):
+        return {"loss": predictions.loss}
     return {"loss": predictions.loss, "accuracy": predictions.accuracy}
 
 
 def _scored(
-    backbone: Backbone, parts: dict[str, Cohort], score: Callable[[Predictions], Scores]
+    backbone: Backbone,
+    parts: dict[str, Cohort],
+    score: Callable[[Any], Scores],
+    task: OutcomeTask | None = None,
 ) -> tuple[dict[str, Scores], list[str]]:
     metrics, notes = dict[str, Scores](), []
     for split, part in parts.items():
         try:
-            metrics[split] = dict(score(predict(backbone, part)))
+            said: Predictions | OutcomePredictions
+            said = (
+                predict(backbone, part) if task is None else predict_outcomes(backbone, part, task)
+            )
+            metrics[split] = dict(score(said))
         except Exception as error:  # whatever it is, it must not cost the trained weights
             why = " ".join(f"{type(error).__name__}: {error}".split())
             notes.append(f"split {split} has no scores ({why})")
@@ -233,12 +257,12 @@ def _training_data(cohort: Cohort) -> TrainingData:
 
 
 def trainable(cohort: Cohort) -> Cohort:
-    """Keep the slides that have a label and a split; notes say how many do not.
+    """Keep the slides that have a label, or numbers, and a split; notes say how many do not.
 
     Apply it after :func:`with_train_and_val`: an audit splits all slides of the table, and its
     split has to be the same for the same seed.
     """
-    labelled = [slide for slide in cohort if slide.label is not None]
+    labelled = [slide for slide in cohort if slide.label is not None or slide.outcome]
     if not labelled:
         raise CohortError("labels", "has no slide with a label", "fill the label column")
     slides = tuple(slide for slide in labelled if slide.split is not None)
@@ -268,7 +292,13 @@ def with_train_and_val(cohort: Cohort, seed: int = 0) -> Cohort:
 
 
 def request_key(
-    name: str, preset: str, widths: dict[str, Any], recipe: TrainingRecipe, cohort: Cohort
+    name: str,
+    preset: str,
+    widths: dict[str, Any],
+    recipe: TrainingRecipe,
+    cohort: Cohort,
+    output: Output = "class",
+    bins: int = BINS,
 ) -> str:
     """Digest of all that a run was asked for; feature files by name, size and time of change.
 
@@ -276,7 +306,8 @@ def request_key(
     the cohort is that of the table, before unreadable slides are left out.
     """
     splits = [[slide.case_id, slide.split] for slide in cohort]
-    return digest([name, preset, widths, recipe.model_dump(), what_is_read(cohort), splits])
+    own = [] if output == "class" else [output, bins]
+    return digest([name, preset, widths, recipe.model_dump(), what_is_read(cohort), splits, *own])
 
 
 def finished(folder: Path, key: str) -> ModelRecord | None:

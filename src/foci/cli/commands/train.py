@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from foci.cli.options import Config, Given, Setting, choose_device, settings, wi
 from foci.cli.terminal import end_if_many_skipped, resumable, starting
 from foci.cli.text import epoch_line, number
 from foci.errors import FociError
+from foci.outputs import SURVIVAL, Output
 from foci.progress import duration
 from foci.words import counted
 
@@ -30,6 +32,10 @@ _LOG = logging.getLogger(__name__)
     backbone=Setting(str, "Architecture: abmil, clam-sb, dsmil, transmil, ...", argument=True),
     out=Setting(Path, "Folder for the trained backbone."),
     preset=Setting(str, "Preset of the widths: paper (default), official, ..."),
+    output=Setting(
+        Output, "What is learned: class (default), cox, hazards, regression, multilabel."
+    ),
+    bins=Setting(int, "Time bins of --output hazards; default 4.", min=2),
     epochs=Setting(int, "Epochs per stage of the objective; default 20.", min=1),
     lr=Setting(float, "Peak learning rate of AdamW; default 2e-4, for attrimil, dsmil 1e-3."),
     weight_decay=Setting(float, "Weight decay of AdamW; default 1e-5.", min=0.0),
@@ -50,6 +56,9 @@ def train(
     config: Config = None,
 ) -> None:
     """Train a classifier with its own objective and preset, then freeze it.
+
+    With --output, a model of risks (--time, --event), of a number (--value) or of several labels
+    (--label-columns).
 
     An interrupted run resumes when the same command is run again; a complete one ends at once.
     Options override --config.
@@ -75,6 +84,7 @@ def train(
 
 def _run(configuration: TrainingConfiguration) -> None:
     from foci.audits.numbers import split_scores
+    from foci.audits.outputs import outcome_split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import finished, request_key, train_into
     from foci.bags import N_CAP
@@ -82,8 +92,9 @@ def _run(configuration: TrainingConfiguration) -> None:
 
     name, out, table = configuration.backbone, configuration.out, configuration.read(n_cap=N_CAP)
     preset, widths = configuration.preset, configuration.widths
-    recipe, _ = training_recipe(name, table.classes, configuration.recipe_settings)
-    key = request_key(name, preset, widths, recipe, table)
+    output, bins, given = configuration.output, configuration.bins, configuration.recipe_settings
+    recipe, _ = training_recipe(name, table.classes, given, output)
+    key = request_key(name, preset, widths, recipe, table, output, bins)
     done = finished(out, key)
     if done is not None:
         _LOG.info("%s: this training is complete, nothing is computed again", out)
@@ -93,7 +104,7 @@ def _run(configuration: TrainingConfiguration) -> None:
     with resumable(epochs.stopped):
         with RunLog(out, f"train {name}"):
             slides = _prepared(table, configuration)
-            recipe, line = training_recipe(name, slides.classes, configuration.recipe_settings)
+            recipe, line = training_recipe(name, slides.classes, given, output)
             _LOG.info(line)
             result = train_into(
                 out,
@@ -104,7 +115,9 @@ def _run(configuration: TrainingConfiguration) -> None:
                 widths=widths,
                 device=choose_device(configuration.device),
                 request=key,
-                score=split_scores,
+                output=output,
+                bins=bins,
+                score=split_scores if output == "class" else outcome_split_scores,
                 starting=epochs.starting,
                 report=epochs,
             )
@@ -126,25 +139,45 @@ def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
 
     slides = trainable(with_train_and_val(table.readable(), configuration.seed))
     counts = dict(sorted(slides.counts().items(), key=lambda part: SPLITS.index(part[0])))
+    classes_in = configuration.output == "class"
     notes = [
         f"no {split} slide is of class {', '.join(absent)}: AUC is undefined there"
         for split, classes in counts.items()
-        if (absent := [name for name in slides.classes if name not in classes])
+        if classes_in and (absent := [name for name in slides.classes if name not in classes])
     ]
     slides = replace(slides, notes=(*slides.notes, *notes))
     announce(slides)
     if all(slide.split is None for slide in table):
-        how = f"made by patient, 70, 10 and 20 % of each class, seed {configuration.seed}"
+        how = f"made by patient, 70, 10 and 20 %{' of each class' if classes_in else ''}, "
+        how += f"seed {configuration.seed}"
     else:
         path, _, _ = choose_splits(configuration.splits, configuration.fold)
         how = f"as in {(configuration.labels if path is None else path).name}"
     _LOG.info("splits: %s", how)
     for split, classes in counts.items():
         patients = len({slide.case_id for slide in slides if slide.split == split})
-        each = ", ".join(f"{name} {classes[name]}" for name in slides.classes)
+        own = [slide.outcome for slide in slides if slide.split == split]
+        each = f" ({_content(configuration.output, slides.classes, classes, own)})"
         n = counted(sum(classes.values()), "slide")
-        _LOG.info(f"  {split}: {n} of {counted(patients, 'patient')} ({each})")
+        _LOG.info(f"  {split}: {n} of {counted(patients, 'patient')}{each}")
     return slides
+
+
+def _content(
+    output: Output,
+    names: Sequence[str],
+    classes: Counter[str],
+    outcomes: Sequence[tuple[float, ...]],
+) -> str:
+    """What a split holds: slides per class or label, events, or the range of the value."""
+    if output == "class":
+        return ", ".join(f"{name} {classes[name]}" for name in names)
+    columns = list(zip(*outcomes, strict=True))
+    if output in SURVIVAL:
+        return counted(int(sum(columns[1])), "event")
+    if output == "regression":
+        return f"{min(columns[0]):g} to {max(columns[0]):g}"
+    return ", ".join(f"{name} {sum(own):g}" for name, own in zip(names, columns, strict=True))
 
 
 def _log_scores(metrics: Mapping[str, Mapping[str, float | None]]) -> None:
@@ -170,7 +203,7 @@ class EpochLines:
     def __call__(self, epoch: EpochReport) -> None:
         """Log one epoch."""
         self.done += 1
-        _LOG.info(epoch_line(epoch, epoch.stage, f"  val accuracy {epoch.val_accuracy:.3f}"))
+        _LOG.info(epoch_line(epoch, epoch.stage, f"  val {epoch.scored} {epoch.val_score:.3f}"))
         if self._started is None:
             return
         seconds, left = self.clock() - self._started, self.total - self.done
