@@ -40,7 +40,7 @@ NUMBERED = """places => {
     const box = element.getBoundingClientRect()
     const badge = document.createElement("div")
     badge.textContent = i + 1
-    const beside = box.left < 100 ? 32 : 12
+    const beside = 32
     badge.style.cssText = `position:absolute;left:${box.left + scrollX - beside}px;` +
       `top:${box.top + scrollY - 4}px;width:24px;height:24px;border-radius:12px;` +
       "background:#c2571a;color:#fff;font:600 14px/24px system-ui;text-align:center;z-index:99"
@@ -71,10 +71,10 @@ class Shot:
 
 
 SHOTS = (
-    Shot("report", height=760),
+    Shot("report", height=785),
     Shot(
         "report-annotated",
-        height=760,
+        height=785,
         numbered=(".word", ".lead", "#chart", "#first-slides"),
     ),
     Shot("report-slide", "#slide-view", height=900, fragment=f"#slide={OPEN}"),
