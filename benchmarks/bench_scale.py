@@ -43,6 +43,7 @@ class Drawn(BagStore):
     """Bags that are drawn, each from its own seed."""
 
     def bag(self, slide: Slide) -> Bag:
+        """A bag with a few tiles of its class."""
         rng = np.random.default_rng(int(slide.slide_id))
         x = rng.standard_normal((TILES, WIDTH), dtype=np.float32)
         x[: rng.integers(4, 40), 0] += 3 if slide.label == CLASSES[1] else -3
@@ -126,7 +127,8 @@ def reduce(folder: Path, n: int) -> None:
 def main() -> None:
     """Print a line per number of slides."""
     place = Path(sys.argv[1])
-    for n in map(int, sys.argv[2:] or ("1000", "100000")):
+    for asked in map(int, sys.argv[2:] or ("1000", "100000")):
+        n = asked - asked % shard_size(asked, SETTINGS.block)  # all shards are copies of one
         folder = place / f"audit-{n}"
         shutil.rmtree(folder, ignore_errors=True)
         spent = make(folder, n)
