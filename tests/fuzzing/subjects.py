@@ -131,10 +131,10 @@ def _vectors(folder: Path) -> None:
     pq.write_table(pa.table(columns), folder / "s.parquet")
 
 
-def _zarr(file: str, version: int, mutations: tuple[Mutation, ...]) -> Subject:
+def _zarr(file: str, version: int, mutations: tuple[Mutation, ...], **more: Any) -> Subject:
     def make(folder: Path) -> None:
         codec = "auto" if version == 3 else numcodecs.Blosc()
-        write.wsidata(folder / "s.zarr", X, XY, version, compressors=codec)
+        write.wsidata(folder / "s.zarr", X, XY, version, compressors=codec, **more)
 
     return Subject("Zarr", make, f"s.zarr/{file}", bag("s.zarr"), mutations)
 
@@ -160,6 +160,7 @@ FEATURE_FILES: dict[str, Subject] = {
     "Zarr 2": _zarr("tables/uni_tiles/X/.zarray", 2, JSON),
     "Zarr table": _zarr("tables/uni_tiles/zarr.json", 3, JSON),
     "Zarr chunk": _zarr("tables/uni_tiles/X/c/0/0", 3, BYTES),
+    "Zarr shard": _zarr("tables/uni_tiles/X/c/0/0", 3, BYTES, shards=(10, 8)),
     "Blosc chunk": _zarr("tables/uni_tiles/X/0.0", 2, BYTES),
     "slide2vec .pt": Subject(
         ".pt features", _slide2vec, "tile_embeddings/s.pt", bag("tile_embeddings/s.pt"), TORCH
