@@ -298,13 +298,17 @@ class CurveTable:
         """Deletion curves of a ranking and seed; empty where none were measured."""
         return self._curves.get((ranking, seed, "delete"), ())
 
+    def tail(self, ranking: str, seed: int | None, direction: Direction) -> tuple[Curve, ...]:
+        """Counts beyond those of a curve, to the last tile; empty where the curve has them all."""
+        return self._curves.get((ranking, seed, f"{direction}-tail"), ())
+
     def up_to(self, k_max: int) -> CurveTable:
         """The same audit as if no more than ``k_max`` tiles had ever been revealed.
 
         Deletion curves stay as they are: their counts are not a budget.
         """
         within = {
-            key: group if key[2] == "delete" else tuple(cut(curve, k_max) for curve in group)
+            key: group if key[2] != "insert" else tuple(cut(curve, k_max) for curve in group)
             for key, group in self._curves.items()
         }
         return CurveTable(self.slide_ids, within)
@@ -338,7 +342,7 @@ def from_arrow(table: pa.Table) -> list[Curve]:
     for row in zip(*columns.values(), strict=True):
         values = dict(zip(columns, row, strict=True))
         ks, probs, full = values["ks"], values["probs"], values["full"]
-        alone = values["direction"] == "delete"  # the only tile of a bag cannot be deleted
+        alone = values["direction"] != "insert"  # the only tile of a bag cannot be deleted
         size = len(ks) * len(full)
         if values["ranking"] == NULL_MAPS and size:
             size *= len(probs) // size

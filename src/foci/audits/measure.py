@@ -5,7 +5,8 @@ seeds) and S slides. Summary, CSV tables, report and viewer read that table and 
 made for one block of slides at a time, and blocks are joined along the slides: a slide's numbers
 depend on its own curves alone.
 
-A *view* says which class is followed on every slide: the one that the model predicts, or the label.
+A *view* says which class is followed on every slide: the one that the model predicts, the label, or
+one that was asked for.
 It is a vector of target classes. :func:`followed` is the only place where outputs of the model are
 read for a target.
 """
@@ -33,7 +34,7 @@ from foci.audits.settings import (
     null_counts,
 )
 from foci.errors import FociError
-from foci.metrics import inputs, slide_faithfulness, stack
+from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
 from foci.metrics.compare import area_differences
 from foci.metrics.curve import (
     area_error,
@@ -45,7 +46,7 @@ from foci.metrics.curve import (
 from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers, Marks
-from foci.reveal import Curve
+from foci.reveal import Curve, Direction
 
 REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
 """The last of the content-free maps, after the random directions; they have no vote."""
@@ -110,6 +111,7 @@ class WholeSlides:
             tiles, or that it has none.
         exact: ``[S]`` whether that is so by the structure of the classifier, at every threshold.
         outcomes: ``[S, 2]`` time and event, ``[S, 1]`` a number, or ``[S, 0]``; NaN if unknown.
+        asked: The class that answers are asked about; None for whatever is predicted.
     """
 
     ids: tuple[str, ...]
@@ -121,6 +123,7 @@ class WholeSlides:
     proven: Marks
     exact: Marks
     outcomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    asked: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -154,7 +157,16 @@ class WholeSlides:
             proven=self.proven[rows],
             exact=self.exact[rows],
             outcomes=self.outcomes[rows] if len(self.outcomes) else self.outcomes,
+            asked=self.asked,
         )
+
+    @property
+    def in_question(self) -> Marks:
+        """``[S]`` slides that answers may rest on: all, or those of which a class is predicted."""
+        if self.asked is None:
+            return np.ones(len(self), dtype=np.bool_)
+        marks: Marks = self.predictions == self.asked
+        return marks
 
     @property
     def without_set(self) -> Marks:
@@ -227,8 +239,8 @@ class Threshold:
     def decided(self, slides: WholeSlides) -> Marks:
         """Mark the slides whose full bag gives its prediction at least this confidence."""
         if self.relative:
-            return np.ones(len(slides), dtype=np.bool_)
-        return followed(slides.full, slides.predictions).sure(self.value)
+            return slides.in_question
+        return slides.in_question & followed(slides.full, slides.predictions).sure(self.value)
 
 
 def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
@@ -238,12 +250,18 @@ def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
 
 def few_decided(slides: WholeSlides, settings: AuditSettings) -> bool:
     """Whether the model is kappa sure of fewer than a third of the slides."""
-    return len(slides) > 0 and float(Threshold(settings.kappa).decided(slides).mean()) < _FEW
+    return len(slides) > 0 and _decided_share(slides, settings) < _FEW
+
+
+def _decided_share(slides: WholeSlides, settings: AuditSettings) -> float:
+    """Share of the slides in question of which the model is kappa sure; 1 of none."""
+    decided = Threshold(settings.kappa).decided(slides)[slides.in_question]
+    return float(decided.mean()) if len(decided) else 1.0
 
 
 def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, ...]:
     """Shares of each slide's own confidence: where asked for, or under 70 % are decided."""
-    share = float(Threshold(settings.kappa).decided(slides).mean()) if len(slides) else 1.0
+    share = _decided_share(slides, settings)
     wanted = settings.relative or share < MOST_SURE
     return tuple(Threshold(share, relative=True) for share in (SHARES if wanted else ()))
 
@@ -271,6 +289,7 @@ class Measured:
         area: Mean of these losses.
         null_area: Mean loss of confidence at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
+        relevance_gain: Symmetric relevance gain, of log-odds or of a risk in spreads.
         both_ways: Whether a count is known in both directions, or there is one tile.
         ends: Whether the largest count that is known in both directions is N - 1.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
@@ -297,6 +316,7 @@ class Measured:
     area: Floats
     null_area: Floats
     faithfulness: Floats
+    relevance_gain: Floats
     both_ways: Marks
     ends: Marks
     decisive: Floats
@@ -323,6 +343,7 @@ class Measured:
             "reach": self.reached,
             "aukc": self.aukc,
             "faithfulness": self.with_deletions.faithfulness,
+            "relevance_gain": self.with_deletions.relevance_gain,
         }
 
     @property
@@ -420,6 +441,10 @@ def measure(
     support = _support(revealed, target, tried)
     more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
+    columns["relevance_gain"] = np.full(len(flat), np.nan)
+    columns["relevance_gain"][places] = _relevance_gains(
+        curves, [orders[i] for i in having], rows, targets, settings
+    )
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
     known = ~(np.isnan(support) | np.isnan(left))
@@ -520,6 +545,47 @@ def _delete(
         "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
     return columns, left, flipped
+
+
+def _relevance_gains(
+    curves: CurveTable,
+    orders: Sequence[Order],
+    rows: Integers,
+    targets: Integers,
+    settings: AuditSettings,
+) -> Floats:
+    """Symmetric relevance gain of every order on every slide, ``[O * S]``."""
+
+    def both(order: Order, row: int, target: int, way: Direction) -> tuple[Integers, Floats]:
+        own = (curves.get(*order, way), curves.tail(*order, way))
+        parts = [group[row] for group in own if group]
+        probs = np.concatenate([part.probs for part in parts])
+        return np.concatenate([part.ks for part in parts]), log_odds(probs, target)
+
+    found = [
+        symmetric_relevance_gain(
+            *both(order, row, target, "insert"),
+            *both(order, row, target, "delete"),
+            float(log_odds(curves.get(*order)[row].full, target)),
+            curves.get(*order)[row].n_tiles,
+        )
+        for order in orders
+        for row, target in zip(rows, targets, strict=True)
+    ]
+    gains: Floats = np.array(found, dtype=np.float64) * settings.per_log_odds
+    return gains
+
+
+def log_odds(probs: Floats, target: int) -> Floats:
+    r"""Log-odds :math:`\log p_t - \log \sum_{c \ne t} p_c` of one class, ``[..., C]`` to ``[...]``.
+
+    >>> log_odds(np.array([[0.25, 0.75], [0.5, 0.5]]), 1).round(4).tolist()
+    [1.0986, 0.0]
+    """
+    others = probs.sum(axis=-1, where=np.arange(probs.shape[-1]) != target)
+    least = np.finfo(np.float64).tiny
+    odds: Floats = np.log(np.maximum(probs[..., target], least)) - np.log(np.maximum(others, least))
+    return odds
 
 
 def _known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
@@ -638,15 +704,22 @@ def measure_slides(
     A slide is measured once for every class that a view follows on it.
     """
     whole, revealed = whole_slides(curves, slides, classes), curves.up_to(settings.k_max)
-    rows, targets, labels = np.arange(len(whole)), whole.predictions, whole.labels
-    views: dict[View, Integers] = {"prediction": targets}
-    places: dict[View, Integers] = {"prediction": rows}
-    if (labels >= 0).any():
-        differs = np.flatnonzero((labels >= 0) & (labels != targets))
-        place = rows.copy()
-        place[differs] = len(whole) + np.arange(len(differs))
-        views["label"], places["label"] = labels, place[labels >= 0]
-        rows, targets = np.append(rows, differs), np.append(targets, labels[differs])
+    asked = settings.asked(classes)
+    whole = replace(whole, asked=asked)
+    predictions, each = whole.predictions, np.arange(len(whole))
+    views: dict[View, Integers] = {"prediction": predictions}
+    places: dict[View, Integers] = {"prediction": each}
+    if (whole.labels >= 0).any():
+        views["label"] = whole.labels
+    if asked is not None and settings.output in (None, "class"):
+        views["class"] = np.full(len(whole), asked)
+    rows, targets = each, predictions
+    for view, wanted in list(views.items())[1:]:
+        differs = np.flatnonzero((wanted >= 0) & (wanted != predictions))
+        place = each.copy()
+        place[differs] = len(rows) + np.arange(len(differs))
+        places[view] = place[wanted >= 0]
+        rows, targets = np.append(rows, differs), np.append(targets, wanted[differs])
 
     grids: dict[View, dict[str, Integers]] = {}
     for view, target in views.items():

@@ -304,7 +304,7 @@ PANELS: Mapping[str, Panels] = {
         "Output": ("out", "accept_changed"),
     },
     "demo": {
-        "Slides": ("number", "classes", "seed", "slides"),
+        "Slides": ("number", "classes", "output", "seed", "slides"),
         "Run": ("cohort_only", "study", "workers"),
     },
 }  # fmt: skip
