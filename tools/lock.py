@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
-EXTRAS = "viewer,slides,plots"
+EXTRAS = "viewer,slides,plots,zarr"
 FROM_ELSEWHERE = "torch"
 HEAD = """\
 # Packages that FOCI runs with, with SHA-256, for Python {python} on {system} {machine}.

@@ -282,7 +282,7 @@ def test_answers_at_other_thresholds() -> None:
 
 
 def test_relative_answers_stand_beside_where_few_slides_are_decided() -> None:
-    most = answers_of(HEADROOM, full=[0.95] * 10 + [0.7] * 20)
+    most = answers_of(HEADROOM, full=[0.95] * 21 + [0.7] * 9)
     assert most.relative == []
     few = answers_of(HEADROOM, full=[0.95] * 9 + [0.7] * 21)
     assert [one.share for one in few.relative] == [0.8, 0.9, 0.95, 0.99]

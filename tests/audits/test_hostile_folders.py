@@ -200,8 +200,8 @@ def test_marks_go_into_a_file_of_their_own(folder: Path, tmp_path: Path) -> None
     (tmp_path / "profile").write_text("mine\n")
     catalogue = Catalogue(StoredAudit.load(folder))
     first = int(catalogue.tiles(0).order("native")[0])
-    mark = {"reader": "r", "slide": 0, "tile": first, "ranking": "native", "rank": 1}
-    body = json.dumps({**mark, "opinion": "unsure", "blinded": False}).encode()
+    mark = {"reader": "r", "slide": 0, "tile": first, "label": "stroma"}
+    body = json.dumps(mark).encode()
     (folder / "link.csv").symlink_to(tmp_path / "profile")
     os.mkfifo(folder / "pipe.csv")
     for name in ("link.csv", "pipe.csv"):

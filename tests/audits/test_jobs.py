@@ -17,6 +17,8 @@ from foci.audits.jobs import (
     counts_beyond,
     decisive_grid,
     deletion_counts,
+    doubtful_steps,
+    first_decisive,
     mean_rank,
     ranking_jobs,
     reveal_counts,
@@ -267,3 +269,20 @@ def test_counts_beyond_the_crossing() -> None:
     assert set(found) - {3} <= {*fine, 3}
     assert len(fine) == 48
     assert counts_beyond(settings(k_max=256), 1, control=True) == [1]
+
+
+@given(st.integers(0, 10_000), st.integers(2, 4))
+def test_only_doubtful_steps_have_to_be_exact(seed: int, n_classes: int) -> None:
+    """Curves that stay near ties and thresholds, seen with errors up to the margin."""
+    rng, margin, needed = np.random.default_rng(seed), 0.01, (0.5, 0.6)
+    exact = []
+    for _ in range(2):
+        rest = rng.dirichlet(np.ones(n_classes - 1), size=40)
+        own = rng.choice([0.1, 0.5, 0.6], size=(40, 1)) + rng.uniform(-0.02, 0.02, (40, 1))
+        exact.append(np.concatenate([rest * (1 - own), own], axis=1))
+    kept, left = (one + rng.uniform(-margin, margin, one.shape) for one in exact)
+    target = n_classes - 1
+    again = doubtful_steps(kept, left, target, needed, margin)
+    for one, true in zip((kept, left), exact, strict=True):
+        one[again] = true[again]
+    assert first_decisive(kept, left, target, needed) == first_decisive(*exact, target, needed)

@@ -135,8 +135,10 @@ def test_the_own_threshold_is_among_those_of_the_sensitivity() -> None:
     assert found == (Threshold(0.6), Threshold(0.7), Threshold(0.9))
 
 
-@pytest.mark.parametrize(("sure", "few"), [((0.95, 0.5, 0.5), False), ((0.95, *[0.5] * 3), True)])
-def test_shares_where_fewer_than_a_third_is_decided(sure: tuple[float, ...], few: bool) -> None:
+@pytest.mark.parametrize(
+    ("sure", "few"), [((*[0.95] * 7, *[0.5] * 3), False), ((*[0.95] * 2, 0.5), True)]
+)
+def test_shares_where_fewer_than_70_percent_are_decided(sure: tuple[float, ...], few: bool) -> None:
     assert few_decided(sure_of(*sure), Settings()) is few
     assert bool(relative(sure_of(*sure), Settings())) is few
     assert len(relative(sure_of(*sure), Settings(relative=True))) == 4

@@ -47,8 +47,13 @@ def test_relative_answers_are_added_and_nothing_else_changes(audit: StoredAudit)
     found = recompute(audit, kappa="relative")
     assert found.answers is not None
     assert [one.share for one in found.answers.relative] == [0.8, 0.9, 0.95, 0.99]
-    without = found.answers.model_copy(update={"relative": []})
-    assert found.model_copy(update={"answers": without}) == audit.summary
+    assert found.carried is not None
+    assert found.carried.relative == 0.95
+    same = {
+        "answers": found.answers.model_copy(update={"relative": []}),
+        "carried": found.carried.model_copy(update={"relative": None}),
+    }
+    assert found.model_copy(update=same) == audit.summary
 
 
 def test_another_view_only_changes_which_stands_first(audit: StoredAudit) -> None:

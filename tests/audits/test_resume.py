@@ -76,8 +76,8 @@ def test_killed_before_every_single_write(files: Path, audited: StoredAudit) -> 
             else:
                 break
     # manifest; one epoch, weights, facts; manifest with the threads; 3 blocks of 3 files; 3 tables;
-    # summary; 6 CSV; manifest
-    assert len(met) == 1 + 3 + 1 + 9 + 3 + 1 + 6 + 1
+    # summary; 7 CSV; manifest
+    assert len(met) == 1 + 3 + 1 + 9 + 3 + 1 + 7 + 1
     assert without_places(content(files / "out")) == without_places(content(audited.folder))
     assert not (files / "out" / "parts").exists()
 

@@ -24,7 +24,7 @@ FILES = {
     "manifest.json", "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json",
     "selectors/seed-0/selector.json", "selectors/seed-0/selector.safetensors",
     "tables/rankings.csv", "tables/slides.csv", "tables/deletion.csv", "tables/comparisons.csv",
-    "tables/agreement.csv", "tables/skipped.csv",
+    "tables/carried.csv", "tables/agreement.csv", "tables/skipped.csv",
 }  # fmt: skip
 
 

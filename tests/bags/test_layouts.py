@@ -1,18 +1,24 @@
 """Every layout is recognised by content and read into the same bag; bad files are refused."""
 
+import json
+import os
 import pickle
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import h5py
+import numcodecs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+import zarr
 
-from foci.bags import LAYOUTS, read_bag
+from foci.bags import LAYOUTS, Cohort, read_bag
 from foci.bags.layouts import detect
 from foci.bags.matching import find_features
 from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError
@@ -270,6 +276,118 @@ def test_parquet_that_is_no_bag_is_refused(tmp_path: Path, monkeypatch: pytest.M
     pq.write_table(pa.table({"features": X.tolist()}), path)
     monkeypatch.setenv("FOCI_MAX_BAG_GB", "1e-7")
     assert "where 1e-07 GB are allowed" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("version", "codec"),
+    [
+        (3, "auto"), (3, None), (3, zarr.codecs.GzipCodec()), (3, zarr.codecs.BloscCodec()),
+        (2, numcodecs.Blosc()), (2, numcodecs.Zlib()), (2, numcodecs.Zstd()), (2, None),
+    ],
+)  # fmt: skip
+def test_wsidata(version: int, codec: Any, tmp_path: Path) -> None:
+    path = write.wsidata(tmp_path / "s.zarr", X, XY, version, compressors=codec)
+    bag = read_bag(path)
+    assert (bag.provenance.layout, bag.provenance.encoder) == ("wsidata", "uni")
+    assert (bag.slide_id, bag.patch_size) == ("s", 512)
+    np.testing.assert_array_equal(bag.features, X)
+    np.testing.assert_array_equal(bag.coords, XY)
+    assert find_features(tmp_path) == {"s": path}
+    beside = LAYOUTS["wsidata"].sidecars(path)
+    there = {file for file in path.rglob("*") if file.is_file()}
+    unread = {".zgroup", "zarr.json", ".zattrs"}  # of the groups
+    assert {file.name for file in there - set(beside)} <= unread
+    assert path / "shapes" / "tiles" / "shapes.parquet" in beside
+
+
+def test_one_table_of_a_store_with_several(tmp_path: Path) -> None:
+    path = write.wsidata(tmp_path / "s.zarr", X, XY)
+    write.wsidata(path, 2 * X, XY, table="conch_tiles")
+    line = "has several tables of features (conch_tiles, uni_tiles); name one of them as feature_"
+    assert line in refusal(path)
+    bag = read_bag(path / "tables" / "conch_tiles", slide_id="s")
+    assert (bag.provenance.encoder, bag.slide_id) == ("conch", "s")
+    np.testing.assert_array_equal(bag.features, 2 * X)
+    table = tmp_path / "labels.csv"
+    table.write_text("slide_id,label,feature_path\ns,a,s.zarr/tables/uni_tiles\n")
+    np.testing.assert_array_equal(Cohort.read(tmp_path, table).bag("s").features, X)
+
+
+def damage_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_damaged_and_hostile_stores_are_refused(tmp_path: Path) -> None:
+    good = write.wsidata(tmp_path / "good.zarr", X, XY)
+    own = Path("tables", "uni_tiles", "X")
+
+    def in_chunks(shape: list[int]) -> dict[str, Any]:
+        return {"name": "regular", "configuration": {"chunk_shape": shape}}
+
+    def store() -> Path:
+        path = tmp_path / "s.zarr"
+        shutil.rmtree(path, ignore_errors=True)
+        return Path(shutil.copytree(good, path))
+
+    for changes, says in [
+        ({"shape": [10**9, 1024]}, "claims 1000000000 x 1024 numbers, 4096.0 GB in memory"),
+        ({"chunk_grid": in_chunks([10**9, 99])}, "claims 1000000000 x 99 numbers"),
+        ({"shape": [10**6, 6], "chunk_grid": in_chunks([1, 1])}, "more than 100000 chunks"),
+        ({"shape": [12, -6]}, "sizes are no whole numbers"),
+        ({"shape": [True, 6]}, "sizes are no whole numbers"),
+        ({"shape": 12}, "is no array of numbers that FOCI reads (TypeError"),
+        ({"codecs": [{"name": "bytes"}, {"name": "numcodecs.pickle"}]}, "by numcodecs.pickle"),
+        ({"codecs": [{"name": "sharding_indexed"}]}, "encoded by sharding_indexed"),
+        ({"data_type": "string"}, "is no array of numbers that FOCI reads"),
+        ({"data_type": "object"}, "its type is |O"),
+        ({"node_type": "group"}, "it is a group, as of a sparse matrix"),
+        ({"data_type": "float64"}, "is damaged (Corrupt ZSTD"),
+        ({"codecs": [{"name": "bytes"}]}, "is damaged (it holds"),
+        ({"chunk_key_encoding": {"name": "default", "configuration": {"separator": "/../"}}},
+         "are separated by '/../'"),
+    ]:  # fmt: skip
+        damage_json(store() / own / "zarr.json", **changes)
+        assert says in refusal(tmp_path / "s.zarr")
+
+    path = store()
+    chunk = path / own / "c" / "0" / "0"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole[:-3])
+    assert "is damaged (ZSTD decompression failed" in refusal(path)
+    chunk.write_bytes(bytes(10_000))
+    assert "is larger than its array says" in refusal(path)
+    chunk.unlink()
+    assert f"lacks the chunk {own}/c/0/0" in refusal(path)
+    (tmp_path / "outside").write_bytes(whole)
+    chunk.symlink_to(tmp_path / "outside")
+    assert "is a link out of its store" in refusal(path)
+    chunk.unlink()
+    os.mkfifo(chunk)
+    assert "is a pipe (FIFO), not a file" in refusal(path)
+
+    shapes = store() / "shapes" / "tiles" / "shapes.parquet"
+    columns = pq.read_table(shapes)
+    pq.write_table(columns.slice(1), shapes)
+    assert "does not name each tile of the features once" in refusal(path)
+    pq.write_table(columns.drop_columns(["x"]), shapes)
+    assert "has no column x" in refusal(path)
+    shapes.unlink()
+    assert read_bag(path).coords is None
+    damage_json(path / "tables" / "uni_tiles" / "zarr.json", attributes={"region": "../../.."})
+    assert read_bag(path).coords is None
+    shutil.rmtree(path / own)
+    assert "has no table of features (uni_tiles in 'tables')" in refusal(path)
+
+
+def test_blosc_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write.wsidata(tmp_path / "s.zarr", X, XY, 2, compressors=numcodecs.Blosc())
+    chunk = path / "tables" / "uni_tiles" / "X" / "0.0"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole[:4] + (2**31).to_bytes(4, "little") + whole[8:])
+    assert "it claims 2147483648 bytes, not 80" in refusal(path)
+    chunk.write_bytes(whole)
+    monkeypatch.setitem(sys.modules, "numcodecs", None)
+    assert "by Blosc, which is not installed; pip install 'foci-mil[zarr]'" in refusal(path)
 
 
 def test_a_layout_can_be_forced_by_name(tmp_path: Path) -> None:

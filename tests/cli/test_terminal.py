@@ -1,10 +1,12 @@
 """What reaches the terminal, and what the system may do to a command: one line each."""
 
 import ast
+import contextlib
 import errno
 import io
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +24,7 @@ import foci.cli.commands
 from foci import backbones
 from foci.bags import cache
 from foci.cli import terminal
-from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting
+from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting, terminated
 from foci.errors import LONGEST, FociError, printable
 from foci.progress import showing
 from tests.cli.invoke import RUNS, Foci, short_run
@@ -263,13 +265,13 @@ def test_an_interrupt_is_no_error(foci: Foci, monkeypatch: pytest.MonkeyPatch) -
     assert (done.code, done.err) == (130, "foci: stopped\n")
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are handled")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [1.0, 3.0])
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 3.0])
 def test_a_signal_is_answered_by_one_line_with_two_workers(
     tmp_path: Path, number: signal.Signals, seconds: float
 ) -> None:
-    """While torch is loaded, here and in the process that workers are forked from, and later."""
+    """While options are read, while torch is loaded, here and for the workers, and later."""
     files = make_files(tmp_path)
     backbones.save(model(), files / "model", classes=["a", "b"])
     command = [sys.executable, "-m", "foci", "audit", "--model", "model", "--features", "features"]
@@ -281,6 +283,8 @@ def test_a_signal_is_answered_by_one_line_with_two_workers(
         start_new_session=True,
     ) as process:  # fmt: skip
         signal.signal(signal.SIGINT, before)
+        while not _handles(process.pid, signal.SIGTERM):
+            time.sleep(0.01)
         time.sleep(seconds)
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
         _, said = process.communicate(timeout=60)
@@ -291,6 +295,60 @@ def test_a_signal_is_answered_by_one_line_with_two_workers(
     while left := _alive(process.pid):
         assert time.monotonic() < end, left
         time.sleep(0.2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pause"), reason="needs a timer that raises signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_a_package_swallows_is_answered(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr("foci.cli.terminal.AGAIN", 0.01)
+    swallowed = []
+    with pytest.raises(KeyboardInterrupt) as caught, terminated():
+        for _ in range(2):
+            with contextlib.suppress(BaseException):
+                signal.raise_signal(number) if not swallowed else signal.pause()
+            swallowed.append(number)
+        signal.pause()
+    assert caught.value.args == (number,)
+    assert len(swallowed) == 2
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pause"), reason="needs a timer that raises signals")
+def test_a_signal_that_is_being_handled_is_not_raised_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("foci.cli.terminal.AGAIN", 0.01)
+    tidied = []
+    with pytest.raises(KeyboardInterrupt), terminated():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            for _ in range(3):
+                signal.pause()  # until the timer
+                tidied.append(True)
+    assert len(tidied) == 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_dataclass_is_made_keeps_its_exit_code(number: signal.Signals) -> None:
+    script = "from foci.cli.terminal import stop, terminated\n"
+    script += "try:\n    with terminated():\n"
+    script += f"        exec('import signal; signal.raise_signal({int(number)})')\n"
+    script += "except KeyboardInterrupt as error:\n    stop(error)\n"
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    signal.signal(signal.SIGINT, before)
+    assert (done.returncode, done.stderr) == (128 + number, "foci: stopped\n")
+
+
+def _handles(process: int, number: signal.Signals) -> bool:
+    """Whether a process has set a handler for a signal, as FOCI does before anything else."""
+    status = Path(f"/proc/{process}/status").read_text()
+    caught = int(re.search(r"^SigCgt:\t(\w+)$", status, re.MULTILINE)[1], 16)  # type: ignore[index]
+    return bool(caught >> (number - 1) & 1)
 
 
 def _alive(group: int) -> list[str]:

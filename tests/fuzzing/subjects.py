@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numcodecs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -130,6 +131,14 @@ def _vectors(folder: Path) -> None:
     pq.write_table(pa.table(columns), folder / "s.parquet")
 
 
+def _zarr(file: str, version: int, mutations: tuple[Mutation, ...]) -> Subject:
+    def make(folder: Path) -> None:
+        codec = "auto" if version == 3 else numcodecs.Blosc()
+        write.wsidata(folder / "s.zarr", X, XY, version, compressors=codec)
+
+    return Subject("Zarr", make, f"s.zarr/{file}", bag("s.zarr"), mutations)
+
+
 def _compressed(folder: Path) -> None:
     with h5py.File(folder / "s.h5", "w") as file:
         made = file.create_dataset("features", data=X, chunks=(8, 16), compression="gzip")
@@ -147,6 +156,11 @@ FEATURE_FILES: dict[str, Subject] = {
     "compressed .h5": _hdf5(_compressed),
     "AnnData": _hdf5(lambda f: write.anndata(f / "s.h5ad", X, XY), "s.h5ad"),
     ".parquet": Subject("Parquet", _vectors, "s.parquet", bag("s.parquet"), PARQUET),
+    "Zarr 3": _zarr("tables/uni_tiles/X/zarr.json", 3, JSON),
+    "Zarr 2": _zarr("tables/uni_tiles/X/.zarray", 2, JSON),
+    "Zarr table": _zarr("tables/uni_tiles/zarr.json", 3, JSON),
+    "Zarr chunk": _zarr("tables/uni_tiles/X/c/0/0", 3, BYTES),
+    "Blosc chunk": _zarr("tables/uni_tiles/X/0.0", 2, BYTES),
     "slide2vec .pt": Subject(
         ".pt features", _slide2vec, "tile_embeddings/s.pt", bag("tile_embeddings/s.pt"), TORCH
     ),

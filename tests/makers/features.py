@@ -118,3 +118,26 @@ def anndata(path: Path, x: NDArray[Any], coords: NDArray[Any]) -> Path:
         file["uns/tile_spec/width"], file["uns/tile_spec/base_downsample"] = 256, 2.0
         file["obs/tile_id"] = np.arange(len(x))
     return path
+
+
+def wsidata(
+    path: Path, x: NDArray[Any], coords: NDArray[Any], version: int = 3, table: str = "uni_tiles",
+    **settings: Any,
+) -> Path:  # fmt: skip
+    """The parts of a store of LazySlide that are read; its tiles are listed in another order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import zarr
+
+    store = zarr.open_group(path, mode="a", zarr_format=version)  # type: ignore[arg-type]
+    store.attrs["tile_spec"] = {"tiles": {"width": 256, "base_downsample": 2.0}}
+    own = store.require_group(f"tables/{table}")
+    own.attrs.update({"region": "tiles", "instance_key": "tile_id"})
+    own.create_array("X", data=x, chunks=(5, 4), **settings)
+    ids = np.arange(len(x))
+    own.create_array("obs/tile_id", data=ids)
+    (path / "shapes" / "tiles").mkdir(parents=True, exist_ok=True)
+    columns = {"tile_id": ids, "x": coords[:, 0], "y": coords[:, 1]}
+    shapes = pa.table({name: column[::-1] for name, column in columns.items()})
+    pq.write_table(shapes, path / "shapes" / "tiles" / "shapes.parquet")
+    return path

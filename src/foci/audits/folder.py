@@ -36,7 +36,8 @@ RANKINGS = "rankings.parquet"
 SUMMARY = "summary.json"
 TABLES = "tables"
 TABLE_FILES = (
-    "rankings.csv", "slides.csv", "deletion.csv", "comparisons.csv", "agreement.csv", "skipped.csv",
+    "rankings.csv", "slides.csv", "deletion.csv", "comparisons.csv", "carried.csv", "agreement.csv",
+    "skipped.csv",
 )  # fmt: skip
 TRUTH_TABLE = "truth.csv"
 """Beside the tables above where there is a truth; an audit may get one, or another, later."""
@@ -319,6 +320,9 @@ def cut(curve: Curve, k_max: int) -> Curve:
     within = int(np.searchsorted(curve.ks, k_max, side="right"))
     if within == len(curve.ks):
         return curve
+    if not within:
+        what = f"is {k_max}, below the first count {curve.ks[0]}"
+        raise FociError("k_max", what, "raise k_max")
     return replace(curve, probs=curve.probs[:within], ks=curve.ks[:within])
 
 

@@ -302,21 +302,23 @@ def doubtful_steps(
     [1, 2]
     """
 
-    def holds(probs: NDArray[np.float64], by: float) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Lead of the target, and its probability, each raised by an error."""
+    def follow(probs: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Lead of the target, and its probability."""
         rivals = np.delete(probs, target, axis=1).max(axis=1, initial=0.0)
-        return probs[:, target] - rivals + 2 * by, probs[:, target] + by
+        return probs[:, target] - rivals, probs[:, target]
 
+    (lead, sure), (lost, rest) = follow(kept), follow(left)
     doubtful = np.zeros(len(kept), dtype=bool)
+    limits = [lead / 2, lost / 2, rest - PAPER_BETA, *(sure - one for one in needed)]
+    if np.abs(limits).min(initial=np.inf) > 1.01 * margin:  # as nearly always
+        return doubtful.nonzero()[0]
     # whether a condition holds if every error is in its favour, and against it
     cases = []
     for by in (margin, -margin):
-        lead, sure = holds(kept, by)
-        lost, rest = holds(left, -by)
-        enough = [(lead >= 0) & (sure >= one) for one in needed]
-        flips = lost < 0
+        enough = [(lead + 2 * by >= 0) & (sure + by >= one) for one in needed]
+        flips = lost - 2 * by < 0
         cases.append([flips, *(flips & one for one in enough)])
-        cases[-1] += [(rest <= PAPER_BETA) & one for one in enough]
+        cases[-1] += [(rest - by <= PAPER_BETA) & one for one in enough]
     for possible, certain in zip(*cases, strict=True):
         end = int(certain.argmax()) if certain.any() else len(certain)
         doubtful[:end] |= possible[:end]

@@ -52,7 +52,6 @@ REFERENCES = ("the length of the feature", "the length of the feature, shortest 
 """The last of the content-free maps, after the random directions; they have no vote."""
 
 _TOGETHER = 1536  # curves that are measured in one go
-_FEW = 1 / 3
 MOST_SURE = 0.7
 """Share of sure slides below which the relative answers stand beside the others."""
 _MOST = 0.5
@@ -249,20 +248,14 @@ def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
 
 
 def few_decided(slides: WholeSlides, settings: AuditSettings) -> bool:
-    """Whether the model is kappa sure of fewer than a third of the slides."""
-    return len(slides) > 0 and _decided_share(slides, settings) < _FEW
-
-
-def _decided_share(slides: WholeSlides, settings: AuditSettings) -> float:
-    """Share of the slides in question of which the model is kappa sure; 1 of none."""
-    decided = Threshold(settings.kappa).decided(slides)[slides.in_question]
-    return float(decided.mean()) if len(decided) else 1.0
+    """Whether the model is kappa sure of fewer than 70 % of the slides in question."""
+    sure = Threshold(settings.kappa).decided(slides)[slides.in_question]
+    return len(sure) > 0 and float(sure.mean()) < MOST_SURE
 
 
 def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, ...]:
     """Shares of each slide's own confidence: where asked for, or under 70 % are decided."""
-    share = _decided_share(slides, settings)
-    wanted = settings.relative or share < MOST_SURE
+    wanted = settings.relative or few_decided(slides, settings)
     return tuple(Threshold(share, relative=True) for share in (SHARES if wanted else ()))
 
 

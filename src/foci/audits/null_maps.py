@@ -32,7 +32,7 @@ from foci.reveal import Curve, EmbeddedBag, Revealer
 SAMPLE = 64
 """Slides of which the classifier is sure that are sampled where every count costs a pass."""
 
-SPREAD_SLIDES, SPREAD_TILES = 8, 256
+SPREAD_SLIDES, SPREAD_TILES = 8, 128
 """Slides, and tiles of each, that the spread of the features is taken from."""
 
 FEW_MAPS = 19

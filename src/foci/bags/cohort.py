@@ -275,11 +275,11 @@ class CohortOptions(BaseModel):
     classes: tuple[str, ...] | None = None
     layout: str = "auto"
     mpp: PositiveFloat | None = None
-    n_cap: PositiveInt | None = None
     time: str | None = None
     event: str | None = None
     value: str | None = None
     label_columns: tuple[str, ...] | None = None
+    n_cap: PositiveInt | None = None
 
     def table(self) -> dict[str, Any]:
         """The options that say which slides there are: arguments of :func:`find_slides`."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from foci.bags.bag import Skipped, Slide
 from foci.bags.layouts import suffixes
+from foci.bags.layouts.layout import STORE, ending
 from foci.errors import BagError, CohortError
 
 _BARCODE = re.compile(
@@ -128,9 +129,11 @@ def _walk(folder: Path) -> list[Path]:
             continue
         visited.add(real)
         folders[:] = sorted(f for f in folders if f not in _NOT_FEATURES and f[0] not in "._")
+        stores = [name for name in folders if Path(name).suffix.lower() == STORE]
+        folders[:] = [name for name in folders if name not in stores]
         paths += [
             Path(root, name)
-            for name in sorted(names)
+            for name in sorted([*names, *stores])
             if Path(name).suffix.lower() in known
             and name[0] != "."
             and not name.endswith(_NOT_BAGS)
@@ -145,7 +148,7 @@ def is_clam_pair(tensor: Path, hdf5: Path) -> bool:
 
 _SLIDE_ENDINGS = (
     ".svs", ".tiff", ".tif", ".ndpi", ".mrxs", ".scn", ".vms", ".bif", ".czi", ".dcm",
-    ".h5", ".hdf5", ".pt", ".npz", ".npy",
+    ".h5", ".hdf5", ".pt", ".npz", ".npy", ".zarr",
 )  # fmt: skip
 
 
@@ -203,10 +206,12 @@ def _file(slide: Slide, candidates: Mapping[str, Path]) -> tuple[Path | None, st
             fix = "write the full name into the label table"
             raise CohortError(slide.slide_id, f"fits several feature files ({several})", fix)
         return next(iter(candidates.values()), None), "no feature file of this name"
-    if not os.path.isfile(path):  # noqa: PTH113 - is_file raises where a folder is closed
+    # not Path.is_file and is_dir, which raise where a folder is closed
+    is_store = ending(path) == STORE and os.path.isdir(path)  # noqa: PTH112
+    if not is_store and not os.path.isfile(path):  # noqa: PTH113
         return None, f"its feature_path {path} is no file"
     for other in candidates.values():
-        if path.resolve() == other.resolve():
+        if other.resolve() in (path.resolve(), *path.resolve().parents):  # or a table in it
             return path, ""
         folders = (path.parent.parent.resolve(), other.parent.parent.resolve())
         if is_clam_pair(path, other) and folders[0] == folders[1]:  # two files of one bag
@@ -243,8 +248,8 @@ def short(slide_id: str) -> str:
     >>> short("007.svs"), short("case.2")
     ('007', 'case.2')
     """
-    for ending in _SLIDE_ENDINGS:
-        if slide_id.lower().endswith(ending):
-            slide_id = slide_id[: -len(ending)]
+    for known in _SLIDE_ENDINGS:
+        if slide_id.lower().endswith(known):
+            slide_id = slide_id[: -len(known)]
             break
     return without_uuid(slide_id)

@@ -97,6 +97,11 @@ def main() -> None:
         _end(FociError("memory", "is used up", "free some, or choose smaller --n-cap or --k-max"))
     except KeyboardInterrupt as error:
         stop(error)
+    except SystemExit as end:  # typer ends without a word
+        cause = end.__context__ and end.__context__.__cause__
+        if isinstance(cause, KeyboardInterrupt):
+            stop(cause)
+        raise
 
 
 def _check_text(word: str) -> None:

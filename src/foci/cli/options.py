@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from foci.cli.terminal import stop
 from foci.errors import FociError
 
 Given = dict[str, Any]
@@ -252,13 +251,13 @@ PANELS: Mapping[str, Panels] = {
     "audit": {
         "Options": (
             "model", "features", "labels", "out", "slides", "truth", "map", "rankings", "kappa",
-            "dense", "profile", "config", "change", "workers", "force",
+            "profile", "config", "change", "workers", "force",
         ),
         "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
         "More on the selector": ("fit", "recipe", "fit_target", "choose_by", "seeds"),
         "More on what is measured": (
-            "output", "cut", "tau", "target_class", "k_max", "target", "random_orders",
+            "output", "cut", "tau", "target_class", "dense", "k_max", "target", "random_orders",
             "null_maps", "truth_class", "truth_share", "yes",
         ),
     },
@@ -385,12 +384,6 @@ def _folded(title: str) -> bool:
 
 
 class _Group(TyperGroup):
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as error:  # typer would end without a word
-            stop(error)
-
     def get_params(self, ctx: Any) -> Any:
         return _flags_without_type(super().get_params(ctx))
 

@@ -152,18 +152,54 @@ def resumable(stopped: Callable[[], str] | None = None) -> Iterator[None]:
         )
 
 
+class _Interrupt(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM; its argument is the signal's number.
+
+    Where Python's own KeyboardInterrupt has gone through ``exec``, as dataclasses use it while
+    torch is loaded, Python ends with the wrong exit code, even if the exception was caught.
+    """
+
+
+AGAIN = 1.0
+"""Seconds after which an interrupt that nothing is handling is raised once more."""
+
+
 @contextlib.contextmanager
 def terminated() -> Iterator[None]:
-    """Inside the block SIGTERM stops a command as Ctrl-C does, with a line and tidied up."""
+    """Inside the block SIGTERM stops a command as Ctrl-C does, with a line and tidied up.
 
-    def as_interrupt(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt(number)
+    Callbacks and bare ``except`` clauses of other packages swallow the exception, mostly while they
+    are imported. So a timer raises it again until it is being handled.
+    """
+    got: list[int] = []
 
-    before = signal.signal(signal.SIGTERM, as_interrupt)
+    def interrupt(number: int, frame: object) -> NoReturn:
+        got.append(number)
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+        raise _Interrupt(number)
+
+    def again(number: int, frame: object) -> None:
+        error = sys.exception()
+        while error is not None and not isinstance(error, _Interrupt):
+            error = error.__context__
+        if error is None:
+            raise _Interrupt(got[-1])
+
+    handlers: dict[signal.Signals, Any] = dict.fromkeys((signal.SIGINT, signal.SIGTERM), interrupt)
+    if sys.platform != "win32":
+        handlers[signal.SIGALRM] = again
+    before = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        if before[number] is not signal.SIG_IGN:  # of a command in the background
+            signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stop(error: KeyboardInterrupt, line: str = "stopped") -> NoReturn:

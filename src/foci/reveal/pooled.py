@@ -120,7 +120,11 @@ class PooledTiles:
         if first:
             inside = terms.new_ones(len(terms)).index_fill_(0, sequence[first:], 0.0)
             sums[0] += (inside @ terms.flatten(1)).view_as(sums[0])
-        sums = sums.cumsum_(0).index_select(0, sizes - 1 - first)
+        sums = sums.cumsum_(0)
+        if len(sizes) < len(sums):
+            sums = sums.index_select(0, sizes - 1 - first)
+        elif int(sizes[0]) > first + 1:  # all of them, from the last
+            sums = sums.flip(0)
         return sums[..., :-1] / sums[..., -1:]
 
     def without_first(self, orders: Tensor, ks: Tensor) -> Tensor:
@@ -218,6 +222,7 @@ class PooledTiles:
             logits[affected] = self.read(pooled)
         return logits
 
+    @cached_property
     def slopes(self) -> Tensor:
         """Gradient of each full-bag logit in the pooled value of each row, ``[C, R, dv]``."""
         with torch.inference_mode(False), torch.enable_grad():
@@ -233,7 +238,7 @@ class PooledTiles:
 
         The shares of a class sum to 1.
         """
-        moves: Tensor = torch.linalg.vector_norm(self.slopes(), dim=-1)
+        moves: Tensor = torch.linalg.vector_norm(self.slopes, dim=-1)
         dead = moves.sum(dim=-1, keepdim=True) == 0
         moves = moves.masked_fill(dead, 1.0)
         return moves / moves.sum(dim=-1, keepdim=True)

@@ -106,7 +106,7 @@ def _row_columns(candidates: PooledTiles) -> list[Tensor]:
     weights, shares = candidates.weights(), candidates.row_shares()  # [N, R], [C, R]
     full = candidates.full().double()
     others = full.expand(len(full), -1).masked_fill(_diagonal(full), -torch.inf)
-    slopes = candidates.slopes()  # [C, R, dv]
+    slopes = candidates.slopes  # [C, R, dv]
     slopes = slopes - torch.einsum("cb,brv->crv", torch.softmax(others, dim=-1), slopes)
     values = candidates.values.expand(-1, slopes.shape[1], -1)
     parts = torch.einsum("nrv,crv->ncr", values, slopes)

@@ -28,7 +28,7 @@ from foci.studies.read import (
 )
 from foci.studies.study import Overlays
 from foci.studies.table import WITH, primary, shown
-from foci.words import csv_text
+from foci.words import colour_of, csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 OVERLAY_COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00")
 
 STYLES = {NATIVE: "-", SELECTOR: "--", RANDOM: ":"}
-COLOUR_OF = {NATIVE: "#0072b2", SELECTOR: "#d55e00", RANDOM: "#8c8c8c"}
+COLOUR_OF = {ranking: colour_of(ranking) for ranking in STYLES}
 NAME_OF = {NATIVE: "own ranking", SELECTOR: "selector", RANDOM: "random order"}
 _STYLE = {
     "font.size": 7,

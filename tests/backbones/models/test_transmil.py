@@ -5,7 +5,10 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones import Batch
+from foci.backbones.layers.nystrom import NystromLayer
+from foci.backbones.layers.transformer import squared
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
+from foci.reveal import Revealer
 from tests.backbones.golden_weights import features, golden, published
 
 
@@ -113,6 +116,44 @@ def test_logits_and_proxy_equal_the_published_code(version: str) -> None:
                 scores = official.scores(tokens)
                 assert scores.shape == (n,)
                 assert scores[:10].tolist() == pytest.approx(case["scores"], abs=1e-8), n
+
+
+def plain_attention(layer: NystromLayer, tokens: Tensor) -> Tensor:
+    """One bag ``[n, d]``: every zero token, landmark and row is computed."""
+    block = layer.attention
+    m, (n, d) = block.landmarks, tokens.shape
+    padded = torch.cat([tokens.new_zeros(-n % m, d), layer.norm(tokens)])
+    q, k, v = block.qkv(padded).view(len(padded), 3, block.heads, -1).permute(1, 2, 0, 3)
+    q = q * block.head_width**-0.5
+    q_means, k_means = (x.unflatten(1, (m, -1)).mean(dim=2) for x in (q, k))
+    s1, s2, s3 = (
+        torch.softmax(a @ b.transpose(1, 2), dim=-1)
+        for a, b in ((q, k_means), (q_means, k_means), (q_means, k))
+    )
+    z, one = s2.transpose(1, 2) / (s2.sum(-1).max() * s2.sum(-2).max()), torch.eye(m)
+    for _ in range(6):
+        az = s2 @ z
+        z = 0.25 * z @ (13 * one - az @ (15 * one - az @ (7 * one - az)))
+    mixed = s1 @ z @ (s3 @ v) + block.residual(v[None])[0]
+    rows: Tensor = block.output(mixed.transpose(0, 1).flatten(1))[len(padded) - n :]
+    return tokens + rows
+
+
+def test_every_subset_of_1_to_300_tiles_equals_the_plain_forward_pass() -> None:
+    """Engine and shortcuts, with fewer tiles than landmarks and with many more."""
+    torch.manual_seed(0)
+    model = TransMILNystrom(6, 3, d=64, heads=4).eval().requires_grad_(False)
+    x = bag(300, dtype=torch.float32)
+    order = torch.randperm(300, generator=torch.Generator().manual_seed(1))
+    revealer = Revealer(model, recheck=())
+    found = revealer.open(x).curve(order, range(1, 301))
+    for k in range(1, 301):
+        tokens = squared(model.projection(x[order[:k].sort().values])[None])[0]
+        hidden = plain_attention(model.layer1, torch.cat([model.cls[0], tokens]))
+        placed = model.position(hidden[None, 1:])[0]
+        hidden = plain_attention(model.layer2, torch.cat([hidden[:1], placed]))
+        wanted = torch.softmax(model.head(model.norm(hidden[0])).double(), dim=-1)
+        torch.testing.assert_close(found[k - 1], wanted, rtol=0, atol=1e-6)
 
 
 def test_two_tiles_count_as_the_square_one_two_one_two() -> None:

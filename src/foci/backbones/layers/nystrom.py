@@ -115,7 +115,9 @@ class NystromAttention(nn.Module):
         if projected is None:  # queries beyond the rows are only needed as means
             query, key_value = self.qkv.weight.tensor_split([self.heads * self.head_width])
             keys, values = F.linear(tokens, key_value).chunk(2, dim=-1)
-            queries = F.linear(tokens[:, :rows], query)
+            # flat: for some rows torch takes another kernel when the weights need no gradient
+            queries = F.linear(tokens[:, :rows].flatten(0, 1), query)
+            queries = torch.unflatten(queries, 0, (len(tokens), -1))
             q_means = F.linear(means(tokens), query)
         else:
             queries, keys, values = projected.chunk(3, dim=-1)

@@ -17,11 +17,13 @@ from foci.bags.layouts import (
     stamp,
     tables,
     trident,
+    wsidata,
 )
 from foci.bags.layouts.layout import (
     Layout,
     Stored,
     check_file,
+    ending,
     reading,
     tile_coords,
     tile_features,
@@ -46,6 +48,7 @@ LAYOUTS.add("npz", arrays.LAYOUT_NPZ)
 LAYOUTS.add("npy", arrays.LAYOUT_NPY)
 LAYOUTS.add("anndata", tables.LAYOUT_ANNDATA)
 LAYOUTS.add("parquet", tables.LAYOUT_PARQUET)
+LAYOUTS.add("wsidata", wsidata.LAYOUT)
 
 
 _HDF5 = (*hdf5.ENDINGS, *tables.ANNDATA)
@@ -61,7 +64,7 @@ def read_bag(
     """Read a feature file of any of the common tools.
 
     Args:
-        path: ``.h5``, ``.pt``, ``.npz``, ``.npy``, ``.h5ad`` or ``.parquet``.
+        path: ``.h5``, ``.pt``, ``.npz``, ``.npy``, ``.h5ad``, ``.parquet`` or ``.zarr``.
         slide_id: Defaults to the file name without its suffix.
         layout: ``"auto"`` to detect it by content, or the name of a layout.
         mpp: Micrometres per level-0 pixel, where the layout measures in micrometres.
@@ -82,13 +85,13 @@ def read_bag(
 def suffixes() -> frozenset[str]:
     """File suffixes of all layouts."""
     layouts = LAYOUTS.with_plugins().values()
-    return frozenset(ending for layout in layouts for ending in layout.suffixes)
+    return frozenset(suffix for layout in layouts for suffix in layout.suffixes)
 
 
 def candidates(path: Path) -> tuple[str, ...]:
     """Layouts that are possible for a file's suffix, most specific first."""
     layouts = LAYOUTS.with_plugins().items()
-    return tuple(name for name, layout in layouts if path.suffix.lower() in layout.suffixes)
+    return tuple(name for name, layout in layouts if ending(path) in layout.suffixes)
 
 
 def detect(path: Path) -> str:

@@ -73,6 +73,8 @@ class Layout:
 MAX_BAG_GB = "FOCI_MAX_BAG_GB"
 """Environment variable: gigabytes that one array of a feature file may have in memory."""
 
+STORE = ".zarr"
+
 _DEFAULT_BAG_GB = 2.0
 """325,000 tiles of 1,536 features in float32."""
 
@@ -129,14 +131,28 @@ def expecting(
 
 
 def check_file(path: Path) -> None:
-    """Refuse what is not a plain file: opening a pipe waits forever, a device has no end."""
+    """Refuse what is neither a plain file nor a Zarr store.
+
+    Opening a pipe waits forever, and a device has no end.
+    """
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except OSError as error:
         raise unopened(path, error) from None
-    if kind != stat.S_IFREG:
+    if kind != stat.S_IFREG and not (kind == stat.S_IFDIR and ending(path) == STORE):
         what = f"is {_KINDS.get(kind, 'something else')}, not a file"
         raise BagError(path, what, "put the feature file itself there")
+
+
+def ending(path: Path) -> str:
+    """What tells the layouts apart that a path may be of; a table in a Zarr store has the store's.
+
+    >>> ending(Path("a/S.H5")), ending(Path("s.zarr")), ending(Path("s.zarr/tables/uni_tiles"))
+    ('.h5', '.zarr', '.zarr')
+    """
+    if path.parent.name == "tables" and path.parent.parent.suffix.lower() == STORE:
+        return STORE
+    return path.suffix.lower()
 
 
 def unopened(path: Path, error: OSError) -> BagError:

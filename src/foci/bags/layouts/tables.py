@@ -77,10 +77,10 @@ def _read_parquet(path: Path, mpp: float | None) -> Stored:
         features = _vectors(file, named or lists[0], path)
         coords = None
         if place is not None:
-            columns = [_numbers(file, name, path) for name in place]
+            columns = [numbers(file, name, path) for name in place]
             coords = np.stack(columns, axis=1)
         size = next((name for name in _SIZES if name in schema.names), None)
-        side = None if size is None else one_number(_numbers(file, size, path), size, path)
+        side = None if size is None else one_number(numbers(file, size, path), size, path)
     return Stored(features=features, coords=coords, patch_size=side)
 
 
@@ -112,13 +112,14 @@ def _vectors(file: pq.ParquetFile, name: str, path: Path) -> NDArray[np.float32]
     return features[:done]
 
 
-def _numbers(file: pq.ParquetFile, name: str, path: Path) -> NDArray[Any]:
+def numbers(file: pq.ParquetFile, name: str, path: Path) -> NDArray[Any]:
+    """A column of numbers, without empty cells and within the limit."""
     check_size((file.metadata.num_rows,), 8, path)
     column = file.read(columns=[name]).column(0)
     if column.null_count:
         raise BagError(path, f"column {name!r} has empty cells", "drop these tiles")
-    numbers: NDArray[Any] = column.to_numpy()
-    return numbers
+    found: NDArray[Any] = column.to_numpy()
+    return found
 
 
 LAYOUT_ANNDATA = Layout("AnnData .h5ad (LazySlide)", ANNDATA, lambda path: True, _read_h5ad)

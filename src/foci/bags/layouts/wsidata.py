@@ -1,0 +1,330 @@
+"""LazySlide's wsidata: a SpatialData store ``<slide>.zarr`` with features in its ``tables``.
+
+A table of features is AnnData: ``X``, and ``obs/tile_id``. Its attribute ``region`` names the
+shapes whose columns ``tile_id``, ``x`` and ``y`` say where the tiles lie, top-left corners in
+pixels of level 0. ``tile_spec`` among the attributes of the store has the size of a tile.
+
+A store says itself how it is decoded, and the Zarr library would do so by pickle if asked. Here the
+arrays are read without it, versions 2 and 3: by four codecs, chunk by chunk, each within the size
+that its array declares, and from files inside the store only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.bags.layouts.layout import (
+    STORE,
+    Layout,
+    Stored,
+    check_file,
+    check_size,
+    expecting,
+    one_number,
+)  # fmt: skip
+from foci.bags.layouts.tables import numbers
+from foci.errors import BagError, shortened
+from foci.files.bounds import read_json
+
+_MOST_CHUNKS = 100_000
+_METADATA = ("zarr.json", ".zarray")
+_NUMBERS = re.compile(r"[<>|][fiu][1248]")
+_DAMAGED = "write the store again"
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array of a store, as its metadata declare it: ``first`` begins the name of a chunk."""
+
+    folder: Path
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: np.dtype[Any]
+    codec: str | None
+    first: str
+    separator: str
+    fill: Any
+
+
+def _read(path: Path, mpp: float | None) -> Stored:
+    """The only table of features of a store, or the table that the path names."""
+    store, table = _table(path)
+    features = _numbers(_array(table / "X", store), store, holes=False)
+    if features.dtype.kind in "iu":
+        raise BagError(path, f"'X' holds {features.dtype}: counts, not features", "give features")
+    region, shapes = _shapes(table, store)
+    if shapes is None:
+        return Stored(features, notes=("the store has no shapes that say where the tiles lie",))
+    ids = _numbers(_array(table / "obs" / "tile_id", store), store)
+    return Stored(
+        features=features,
+        coords=_coordinates(shapes, ids),
+        patch_size=_tile_size(store, region),
+        encoder=table.name.removesuffix(f"_{region}"),
+    )
+
+
+def _table(path: Path) -> tuple[Path, Path]:
+    """The store, and the folder of its table."""
+    if path.suffix.lower() != STORE:
+        return path.parent.parent, path
+    tables = path / "tables"
+    there = sorted(table for table in tables.glob("[!.]*") if table.is_dir())
+    found = [table for table in there if _metadata(table / "X") is not None]
+    if not found:
+        names = ", ".join(table.name for table in there) or "nothing"
+        what = f"has no table of features ({names} in 'tables')"
+        raise BagError(path, what, "extract its features with LazySlide")
+    if len(found) > 1:
+        several = ", ".join(table.name for table in found)
+        fix = f"name one of them as feature_path of the label table, such as {found[0]}"
+        raise BagError(path, f"has several tables of features ({several})", fix)
+    return path, found[0]
+
+
+def _shapes(table: Path, store: Path) -> tuple[str, Path | None]:
+    """The name of the shapes of a table, and the file of their columns."""
+    region = _attributes(table, store).get("region")
+    region = region[0] if isinstance(region, list) and len(region) == 1 else region
+    if not isinstance(region, str) or region in ("", ".", "..") or Path(region).name != region:
+        return "", None
+    file = store / "shapes" / region / "shapes.parquet"
+    return region, _inside(file, store) if file.exists() else None
+
+
+def _coordinates(shapes: Path, ids: NDArray[Any]) -> NDArray[Any]:
+    """Corners ``[N, 2]`` of the tiles that a table names."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
+    with (
+        expecting(shapes, damage, lambda error: f"is not readable Parquet ({error})", _DAMAGED),
+        pq.ParquetFile(shapes) as file,
+    ):
+        if missing := {"tile_id", "x", "y"} - set(file.schema_arrow.names):
+            what = f"has no column {', '.join(sorted(missing))}"
+            raise BagError(shapes, what, "tile the slide with LazySlide again")
+        known, x, y = (numbers(file, name, shapes) for name in ("tile_id", "x", "y"))
+    order = np.argsort(known, kind="stable")
+    at = order[np.searchsorted(known, ids, sorter=order).clip(max=len(known) - 1)]
+    if not np.array_equal(known[at], ids) or len(np.unique(known)) < len(known):
+        what = "does not name each tile of the features once"
+        raise BagError(shapes, what, "extract the features again")
+    return np.stack([x[at], y[at]], axis=1)
+
+
+def _tile_size(store: Path, region: str) -> float | None:
+    """The ``width`` times the ``base_downsample`` that the tiles were cut with."""
+    spec = _attributes(store, store).get("tile_spec")
+    own = spec.get(region) if isinstance(spec, Mapping) else None
+    if not isinstance(own, Mapping) or "width" not in own:
+        return None
+    scale = one_number(own.get("base_downsample", 1), "base_downsample", store)
+    return one_number(own["width"], "width", store) * scale
+
+
+def _metadata(folder: Path) -> Path | None:
+    """The file that describes an array; of version 3 it may describe a group."""
+    return next((folder / name for name in _METADATA if (folder / name).is_file()), None)
+
+
+def _attributes(group: Path, store: Path) -> Mapping[str, Any]:
+    for name, key in (("zarr.json", "attributes"), (".zattrs", None)):
+        if (group / name).exists():
+            content = _json(group / name, store)
+            own = content if key is None else content.get(key)
+            return own if isinstance(own, Mapping) else {}
+    return {}
+
+
+def _array(folder: Path, store: Path) -> _Array:
+    """What an array declares; refused unless it is one of numbers that can be read here."""
+    path = _metadata(folder)
+    if path is None:
+        raise BagError(store, f"has no array {folder.relative_to(store)}", _DAMAGED)
+    given = _json(path, store)
+    try:
+        found = _version_3(folder, given) if path.name == "zarr.json" else _version_2(folder, given)
+        sizes = (*found.shape, *found.chunks)
+        if any(type(size) is not int or size < 0 for size in sizes) or 0 in found.chunks:
+            raise ValueError("sizes are no whole numbers")
+        if not 1 <= len(found.shape) == len(found.chunks) <= 3:
+            raise ValueError(
+                f"it has {len(found.shape)} dimensions, its chunks {len(found.chunks)}"
+            )
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        why = shortened(f"{type(error).__name__}: {error}", 80)
+        raise BagError(path, f"is no array of numbers that FOCI reads ({why})", _DAMAGED) from None
+    return found
+
+
+def _version_3(folder: Path, given: Mapping[str, Any]) -> _Array:
+    if given["node_type"] != "array":
+        raise ValueError("it is a group, as of a sparse matrix")
+    grid, keys, (first, *codecs) = given["chunk_grid"], given["chunk_key_encoding"], given["codecs"]
+    little = first.get("configuration", {}).get("endian", "little") == "little"
+    settings = keys.get("configuration", {})
+    if grid["name"] != "regular" or first["name"] != "bytes" or len(codecs) > 1:
+        names = ", ".join(str(one["name"]) for one in (first, *codecs))
+        raise ValueError(f"chunks are {grid['name']}, encoded by {names}")
+    plain = keys["name"] == "default"
+    return _Array(
+        folder,
+        shape=tuple(given["shape"]),
+        chunks=tuple(grid["configuration"]["chunk_shape"]),
+        dtype=_dtype(np.dtype(str(given["data_type"])).newbyteorder("<" if little else ">").str),
+        codec=_codec(codecs[0]["name"] if codecs else None),
+        first="c" if plain else "",
+        separator=_separator(settings.get("separator", "/" if plain else ".")),
+        fill=given.get("fill_value", 0),
+    )
+
+
+def _version_2(folder: Path, given: Mapping[str, Any]) -> _Array:
+    if given.get("filters") or given.get("order", "C") != "C":
+        raise ValueError(f"filters {given.get('filters')}, order {given.get('order')}")
+    compressor = given.get("compressor")
+    return _Array(
+        folder,
+        shape=tuple(given["shape"]),
+        chunks=tuple(given["chunks"]),
+        dtype=_dtype(given["dtype"]),
+        codec=_codec(None if compressor is None else compressor["id"]),
+        first="",
+        separator=_separator(given.get("dimension_separator", ".")),
+        fill=given.get("fill_value", 0),
+    )
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    if not _NUMBERS.fullmatch(name):
+        raise ValueError(f"its type is {name}")
+    return np.dtype(name)
+
+
+def _codec(name: str | None) -> str | None:
+    if name not in (None, "zstd", "gzip", "zlib", "blosc"):
+        raise ValueError(f"it is encoded by {name}")
+    return name
+
+
+def _separator(given: str) -> str:
+    if given not in ("/", "."):
+        raise ValueError(f"names of its chunks are separated by {given!r}")
+    return given
+
+
+def _numbers(array: _Array, store: Path, holes: bool = True) -> NDArray[Any]:
+    """The whole array, where a chunk that was never written holds the fill value.
+
+    Without ``holes`` such a chunk is refused: of features it means damage.
+    """
+    check_size(array.shape, array.dtype.itemsize, array.folder)
+    check_size(array.chunks, array.dtype.itemsize, array.folder)
+    size = math.prod(array.chunks) * array.dtype.itemsize
+    found = np.full(array.shape, array.fill or 0, dtype=array.dtype)
+    for place, corner in _places(array):
+        name = array.separator.join(filter(None, (array.first, *map(str, place))))
+        path = array.folder / name
+        if not path.exists():
+            if holes:
+                continue
+            raise BagError(store, f"lacks the chunk {path.relative_to(store)}", _DAMAGED)
+        data = _decoded(_inside(path, store), array.codec, size)
+        chunk = np.frombuffer(data, dtype=array.dtype).reshape(array.chunks)
+        target = found[tuple(slice(start, None) for start in corner)]
+        part = tuple(slice(0, min(n, m)) for n, m in zip(target.shape, array.chunks, strict=True))
+        target[part] = chunk[part]
+    return found
+
+
+def _places(array: _Array) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Number and first corner of every chunk."""
+    pairs = zip(array.shape, array.chunks, strict=True)
+    counts = [range(math.ceil(n / m)) for n, m in pairs]
+    if math.prod(map(len, counts)) > _MOST_CHUNKS:
+        what = f"claims more than {_MOST_CHUNKS} chunks"
+        raise BagError(array.folder, what, "write the store with larger chunks")
+    for place in itertools.product(*counts):
+        yield place, tuple(n * m for n, m in zip(place, array.chunks, strict=True))
+
+
+def _decoded(path: Path, codec: str | None, size: int) -> bytes:
+    """The bytes of a chunk: as many as its array declares, and never more in memory."""
+    import pyarrow as pa
+
+    if path.stat().st_size > size + size // 8 + 4096:  # codecs add a little to noise
+        raise BagError(path, "is larger than its array says", _DAMAGED)
+    damage = (pa.ArrowException, OSError, ValueError, RuntimeError, zlib.error)
+    with expecting(path, damage, lambda error: f"is damaged ({error})", _DAMAGED):
+        data = path.read_bytes()
+        if codec in ("gzip", "zlib"):
+            data = zlib.decompressobj(wbits=47).decompress(data, size + 1)
+        elif codec == "zstd":
+            data = pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True)
+        elif codec == "blosc":
+            claimed = int.from_bytes(data[4:8], "little"), int.from_bytes(data[12:16], "little")
+            if claimed != (size, len(data)):
+                raise ValueError(f"it claims {claimed[0]} bytes, not {size}")
+            data = _blosc(path)(data)
+        if len(data) != size:
+            raise ValueError(f"it holds {len(data)} bytes, not {size}")
+    return data
+
+
+def _blosc(path: Path) -> Any:
+    try:
+        from numcodecs import blosc
+    except ImportError:
+        fix = "pip install 'foci-mil[zarr]'"
+        raise BagError(path, "is compressed by Blosc, which is not installed", fix) from None
+    return blosc.decompress
+
+
+def _inside(path: Path, store: Path) -> Path:
+    """The file, if it is a plain one and lies in the store also where links lead."""
+    check_file(path)
+    if not path.resolve().is_relative_to(store.resolve()):
+        raise BagError(path, "is a link out of its store", "copy the file there")
+    return path
+
+
+def _json(path: Path, store: Path) -> Mapping[str, Any]:
+    try:
+        content = read_json(_inside(path, store))
+    except ValueError as error:
+        raise BagError(path, f"is not JSON ({error})", _DAMAGED) from None
+    return content if isinstance(content, Mapping) else {}
+
+
+def _sidecars(path: Path) -> tuple[Path, ...]:
+    """Every file of the store that the bag depends on."""
+    try:
+        store, table = _table(path)
+        shapes = _shapes(table, store)[1]
+    except (BagError, OSError):
+        return ()
+    folders = (table / "X", table / "obs" / "tile_id")
+    files = [
+        Path(root, name)
+        for folder in folders
+        for root, _, names in os.walk(folder)
+        for name in names
+    ]
+    roots = [store / name for name in ("zarr.json", ".zattrs") if (store / name).is_file()]
+    return tuple(file for file in (*files, *roots, shapes) if file is not None and file.is_file())
+
+
+LAYOUT = Layout("LazySlide's wsidata .zarr", (STORE,), lambda path: True, _read, _sidecars)
