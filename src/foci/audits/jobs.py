@@ -254,7 +254,7 @@ def tail_counts(last: int, n_tiles: int, direction: Direction) -> NDArray[np.int
     The first tiles that are kept grow by a ratio, those that are left after deletion shrink by one.
 
     >>> tail_counts(256, 4096, "insert").tolist(), tail_counts(2048, 4096, "delete").tolist()
-    ([512, 1024, 2048, 4095], [3642, 4000, 4076, 4095])
+    ([512, 1024, 2048, 4095], [3792, 4051, 4089, 4095])
     """
     if last >= n_tiles - 1:
         return np.empty(0, dtype=np.int64)

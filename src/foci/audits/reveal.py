@@ -149,7 +149,7 @@ class SlideReveal:
                 curves[job.column], own = self._job(job, followed_class, full, label, adaptive)
                 if job.stored:
                     scores[job.column] = own
-            tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
+            tiles = RankedTiles.of(bag.slide_id, bag.file_rows, bag.coords, scores, bag.sources)
             known = self._deciding(tiles, curves, embedded.target)
             limit = RELU_STEPS if self.backbone.capabilities.structure == "relu head" else None
             least = minimal_set(embedded, self.settings.kappa, known, steps=limit)

@@ -32,6 +32,7 @@ from foci.audits.null_maps import draw_null_maps
 from foci.audits.numbers import summarise
 from foci.audits.outputs import with_sides
 from foci.audits.parts import features_digest, locked_run_folder, remove_parts, tidy
+from foci.audits.patients import DECIDING_SLIDES, deciding_slides, in_one_sentence
 from foci.audits.prepare import (
     Prepared,
     SplitSlides,
@@ -46,7 +47,7 @@ from foci.audits.reveal import default_workers, n_blocks, reveal, threads_of
 from foci.audits.selectors import described, fit, in_words, on_fitting
 from foci.audits.settings import EVIDENCE, AuditSettings
 from foci.audits.sources import Sources, announce, cut_slides
-from foci.audits.tables import write_tables
+from foci.audits.tables import as_csv, write_tables
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags.cohort import line_of
 from foci.errors import FociError
@@ -196,6 +197,9 @@ def _conclude(
     )
     write_whole(folder / SUMMARY, summary.to_json())
     write_tables(folder / TABLES, summary, measured, audit.slides, audit.skipped)
+    of_patients = deciding_slides(audit, settings)
+    if of_patients:
+        write_whole(folder / TABLES / DECIDING_SLIDES, as_csv(of_patients))
     learned = {slide.slide_id for slide in slides.fitting or ()}
     encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
     found = find_alarms(
@@ -220,6 +224,7 @@ def _conclude(
         *slides.notes,
         *prepared.notes,
         *not_compared(audit.slides, sources.record),
+        *in_one_sentence(of_patients),
         *on_fitting(fitted),
         *in_words(manifest.readout),
     ]
