@@ -222,6 +222,10 @@ class AuditSettings(BaseModel):
             return None
         return classes.index(self.target_class)
 
+    def followed(self, classes: Sequence[str]) -> int | None:
+        """Index of the class that is followed on every slide; None for whatever is predicted."""
+        return self.asked(classes) if self.output in (None, "class") else None
+
     @property
     def per_log_odds(self) -> float:
         """What a unit of log-odds is worth: 1 of classes, so many spreads of a risk or a number."""

@@ -268,7 +268,8 @@ class CohortOptions(BaseModel):
 
     Where ``classes`` or ``n_cap`` is None, it is the model's own. ``time`` and ``event``, ``value``
     or ``label_columns`` name columns of numbers, which take the place of a class. With ``bag``
-    patient, all slides of a patient are one bag.
+    patient, all slides of a patient are one bag. With ``no_cache`` large feature files are read
+    each time, instead of a copy of the tiles that are kept.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -291,6 +292,7 @@ class CohortOptions(BaseModel):
     label_columns: tuple[str, ...] | None = None
     bag: Literal["slide", "patient"] = "slide"
     n_cap: PositiveInt | None = None
+    no_cache: bool = False
 
     def table(self) -> dict[str, Any]:
         """The options that say which slides there are: arguments of :func:`find_slides`."""
@@ -308,6 +310,7 @@ class CohortOptions(BaseModel):
             layout=self.layout,
             n_cap=self.n_cap or n_cap,
             mpp=self.mpp,
+            cache=not self.no_cache,
         )
         names = self.classes or classes
         cohort = cohort.with_classes(names) if names else cohort

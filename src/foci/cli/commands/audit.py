@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +32,7 @@ from foci.errors import FociError
 from foci.outputs import Output
 from foci.processes import preload
 from foci.selectors import ChooseBy, Target
+from foci.words import counted
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
@@ -112,6 +115,19 @@ def audit(
         int | None,
         typer.Option(help="Processes; default one per core, each with at least 64 slides.", min=1),
     ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to compute on: auto, or HOST:PORT.")
+    ] = None,
+    slurm: Annotated[
+        bool,
+        typer.Option(
+            "--slurm", help="Fit selectors, then print an array job: --slurm > job.sbatch."
+        ),
+    ] = False,
+    slurm_option: Annotated[
+        list[str],
+        typer.Option(help="Another #SBATCH option: --slurm-option=--partition=gpu."),
+    ] = [],  # noqa: B006
     slides: Annotated[
         Path | None,
         typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
@@ -125,10 +141,12 @@ def audit(
     yes: Annotated[
         bool, typer.Option("--yes", help="Run also if it takes more than eight hours.")
     ] = False,
+    index: Annotated[int | None, typer.Option(hidden=True, min=0)] = None,
+    of: Annotated[int, typer.Option(hidden=True, min=1)] = 1,
 ) -> None:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
-    An interrupted audit resumes when the same command is run again.
+    An interrupted audit resumes when the same command is run again, on any number of processes.
 
     --set overrides options, and options override --config.
     """
@@ -136,7 +154,7 @@ def audit(
     if workers is not None and workers > 1:  # they load torch while this process does
         preload()
     from foci.audits.prepare import many_left_out
-    from foci.audits.run import RunOptions, run
+    from foci.audits.run import RunOptions, array_job, run, run_shards
     from foci.audits.settings import read_configuration
     from foci.audits.sources import open_sources
     from foci.audits.truth import attach, read_truth
@@ -155,7 +173,19 @@ def audit(
             device=device,
             output=asked.output,
         )
-        done = run(sources, asked.settings, out, RunOptions(force=force, workers=workers, yes=yes))
+        if index is not None:  # an element of the array job
+            n = run_shards(sources, asked.settings, out, index, of)
+            typer.echo(f"computed {counted(n, 'shard')} of {out}")
+            return
+        options = RunOptions(force=force, workers=workers, yes=yes, address=address)
+        if slurm:
+            job = array_job(
+                sources, asked.settings, out, options, _again(sys.argv[2:]),
+                slurm_options=slurm_option,
+            )  # fmt: skip
+            typer.echo(job, nl=False)
+            return
+        done = run(sources, asked.settings, out, options)
         skipped = {slide.slide_id for slide in done.skipped}
         many = many_left_out(sources.cohort, len(done.slides), skipped)
         if many is not None:
@@ -177,6 +207,23 @@ def audit(
     )
     if many is not None:
         raise typer.Exit(MANY_SKIPPED_CODE)
+
+
+def _again(arguments: Sequence[str]) -> list[str]:
+    """The arguments of this command for the jobs that follow it.
+
+    >>> _again(["--out", "o", "--slurm", "--force", "--slurm-option", "--qos=x", "--yes"])
+    ['--out', 'o', '--yes']
+    """
+    left = list(arguments)
+    kept = []
+    while left:
+        one = left.pop(0)
+        if one in ("--slurm-option", "--workers", "--address"):
+            left.pop(0)
+        elif one not in ("--slurm", "--force") and not one.startswith("--slurm-option="):
+            kept.append(one)
+    return kept
 
 
 def _picture(audit: StoredAudit, cohort: Cohort, slides: Path, slide_mpp: float | None) -> None:
