@@ -187,8 +187,12 @@ class Bench:
             chosen = [*rng.permutation(POOL)[:n_maps], *range(POOL, POOL + len(REFERENCES))]
             both = stacked(own.tables["prediction"], self.known.tables["prediction"])
             tables: Any = {"prediction": both}
+            found = {
+                name: np.concatenate([getattr(own, name), getattr(self.known, name)])
+                for name in ("first_tiles_tied", "kept")
+            }
             nulls = self.nulls[chosen]
-            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls))
+            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls, **found))
 
     def measured(self, curves: list[Curve]) -> MeasuredSlides:
         """Some rankings, at the counts of the content-free maps too."""

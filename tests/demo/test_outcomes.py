@@ -44,10 +44,8 @@ def test_the_witnesses_decide(output: str, tmp_path: Path) -> None:
     found = np.array(deciding(audit, tmp_path / "d" / TRUTH))
     full = audit.summary.full_bag
     assert len(found) >= 15
-    # medians: where the rest of a slide is on the same side of the cut, most tiles have to go
-    ratio, precision, recall = np.median(found, axis=0)
-    assert 0.75 <= ratio <= 1.25
-    assert min(precision, recall) >= 0.7
+    assert 0.75 <= np.median(found[:, 0]) <= 1.25
+    assert found[:, 1:].mean(axis=0).min() >= 0.7
     assert (full.c_index or full.r_squared).low > 0.6
 
 

@@ -440,6 +440,8 @@ def plant(rng: np.random.Generator, plan: PlannedSlide, palette: Palette) -> Pla
     """Draw the tiles of one planned slide."""
     layout = lay_out(rng)
     tissue = map_tissue(rng, layout)
+    if plan.strength == 0:
+        tissue = replace(tissue, witness=np.zeros(len(layout), dtype=np.bool_))
     return on_its_grid(rng, plan, layout, tissue, encode(rng, palette, tissue, plan))
 
 
