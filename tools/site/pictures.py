@@ -33,8 +33,7 @@ NUMBERED = """places => {
     const box = element.getBoundingClientRect()
     const badge = document.createElement("div")
     badge.textContent = i + 1
-    const beside = box.left < 100 ? 32 : 12
-    badge.style.cssText = `position:absolute;left:${box.left + scrollX - beside}px;` +
+    badge.style.cssText = `position:absolute;left:${box.left + scrollX - 32}px;` +
       `top:${box.top + scrollY - 4}px;width:24px;height:24px;border-radius:12px;` +
       "background:#c2571a;color:#fff;font:600 14px/24px system-ui;text-align:center;z-index:99"
     document.body.append(badge)
@@ -66,18 +65,11 @@ class Shot:
 SHOTS = (
     Shot(
         "report-annotated",
-        height=720,
-        numbered=(
-            ".facts",
-            ".answers > :nth-child(1)",
-            ".answers > :nth-child(2)",
-            ".answers > :nth-child(3)",
-        ),
+        width=1440,
+        height=780,
+        numbered=("header h1", ".word", ".carried-figure", "#best-to-worst"),
     ),
-    Shot("answer-map", ".answers > :nth-child(1)"),
-    Shot("answer-tiles", ".answers > :nth-child(2)"),
-    Shot("answer-order", ".answers > :nth-child(3)"),
-    Shot("report-tiles-needed", "#figures > :nth-child(1)", width=800),
+    Shot("report-chart", ".carried-figure", width=1440),
 )
 
 
