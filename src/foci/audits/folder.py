@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from foci.audits.settings import STORED
+from foci.bags.patients import side_by_side
 from foci.errors import FociError
 from foci.files.bounds import check_regular, read_json
 from foci.rankings import NULL_MAPS, Ranking
@@ -405,6 +406,10 @@ class CurveTable:
         """Deletion curves of a ranking and seed; empty where none were measured."""
         return self._curves.get((ranking, seed, "delete"), ())
 
+    def tail(self, ranking: str, seed: int | None, direction: Direction) -> Sequence[Curve]:
+        """Counts beyond those of a curve, to the last tile; empty where the curve has them all."""
+        return self._curves.get((ranking, seed, f"{direction}-tail"), ())
+
     def up_to(self, k_max: int) -> CurveTable:
         """The same audit as if no more than ``k_max`` tiles had ever been revealed.
 
@@ -412,7 +417,7 @@ class CurveTable:
         """
         within = {
             key: group
-            if key[2] == "delete"
+            if key[2] != "insert"
             else replace(group, k_max=k_max)
             if isinstance(group, StoredCurves)
             else tuple(cut(curve, k_max) for curve in group)
@@ -452,7 +457,7 @@ def from_arrow(table: pa.Table) -> list[Curve]:
     for row in zip(*columns.values(), strict=True):
         values = dict(zip(columns, row, strict=True))
         ks, probs, full = values["ks"], values["probs"], values["full"]
-        alone = values["direction"] == "delete"  # the only tile of a bag cannot be deleted
+        alone = values["direction"] != "insert"  # the only tile of a bag cannot be deleted
         size = len(ks) * len(full)
         if values["ranking"] == NULL_MAPS and size:
             size *= len(probs) // size
@@ -476,6 +481,8 @@ def _lists(column: pa.ChunkedArray) -> list[NDArray[np.float64]]:
 # Rankings
 
 SCORE, RANK = "score:", "rank:"
+SOURCE = "source"
+"""Column with the slide of every tile, where bags are patients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -487,12 +494,41 @@ class RankedTiles:
         coords: ``[N, 2]`` top-left corners, or None.
         scores: ``[N]`` per ranking, by :func:`foci.audits.folder.column`. Random
             orders are not stored: :func:`foci.rankings.score` draws the same ones again.
+        sources: Slide of every tile, where the bag is a patient; else empty.
+        own_coords: ``[N, 2]`` corners of these tiles on their own slides, which stand side by side
+            in ``coords``; None where ``coords`` are the slide's own.
     """
 
     slide_id: str
     tiles: NDArray[np.int64]
     coords: NDArray[np.int64] | None
     scores: Mapping[str, NDArray[np.float64]]
+    sources: tuple[str, ...] = ()
+    own_coords: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        slide_id: str,
+        tiles: NDArray[np.int64],
+        coords: NDArray[np.int64] | None,
+        scores: Mapping[str, NDArray[np.float64]],
+        sources: Sequence[str] = (),
+    ) -> RankedTiles:
+        """The tiles of a slide, or of a patient's slides, which are put side by side."""
+        if not sources or coords is None:
+            return cls(slide_id, tiles, coords, scores, tuple(sources))
+        placed = side_by_side(coords, sources)
+        return cls(slide_id, tiles, placed, scores, tuple(sources), coords)
+
+    @property
+    def on_slide(self) -> NDArray[np.int64] | None:
+        """``[N, 2]`` corners on the slide that each tile is from, or None."""
+        return self.coords if self.own_coords is None else self.own_coords
+
+    def source(self, position: int) -> str:
+        """The slide that a tile is from."""
+        return self.sources[position] if self.sources else self.slide_id
 
     def __len__(self) -> int:
         return len(self.tiles)
@@ -507,13 +543,15 @@ class RankedTiles:
 def scores_to_arrow(slide: RankedTiles) -> pa.Table:
     """Convert a slide to rows of ``rankings/``, one per tile."""
     n = len(slide)
-    x, y = ([None] * n, [None] * n) if slide.coords is None else slide.coords.T
+    x, y = ([None] * n, [None] * n) if slide.on_slide is None else slide.on_slide.T
     columns: dict[str, pa.Array] = {
         "slide_id": pa.repeat(pa.scalar(slide.slide_id), n),
         "tile": pa.array(slide.tiles, pa.int32()),
         "x": pa.array(x, pa.int64()),
         "y": pa.array(y, pa.int64()),
     }
+    if slide.sources:
+        columns[SOURCE] = pa.array(slide.sources, pa.string())
     for name, scores in slide.scores.items():
         columns[SCORE + name] = pa.array(scores, pa.float64())
         columns[RANK + name] = pa.array(Ranking(name, slide.slide_id, scores).ranks, pa.int32())
@@ -557,13 +595,14 @@ def ranked_tiles(
             continue
         rows = table.slice(start, end - start)
         placed = rows["x"].null_count == 0
-        yield RankedTiles(
+        yield RankedTiles.of(
             slide_id=str(names[start]),
             tiles=_numbers(rows["tile"], pa.int64()),
             coords=np.column_stack([_numbers(rows[axis], pa.int64()) for axis in ("x", "y")])
             if placed
             else None,
             scores={name: _numbers(rows[SCORE + name], pa.float64()) for name in columns},
+            sources=rows[SOURCE].to_pylist() if SOURCE in table.column_names else (),
         )
 
 

@@ -5,7 +5,8 @@ S slides. Summary, CSV tables, report and viewer read that table and nothing els
 one shard of slides at a time (:func:`measure_shard`), where the curves are, and shards are joined
 along the slides (:func:`join_shards`): a slide's numbers depend on its own curves alone.
 
-A *view* says which class is followed on every slide: the one that the model predicts, or the label.
+A *view* says which class is followed on every slide: the one that the model predicts, the label, or
+one that was asked for.
 It is a vector of target classes. :func:`followed` is the only place where outputs of the model are
 read for a target.
 """
@@ -44,7 +45,7 @@ from foci.audits.settings import (
     null_counts,
 )
 from foci.errors import FociError
-from foci.metrics import inputs, slide_faithfulness, stack
+from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import area_differences
 from foci.metrics.curve import (
@@ -57,7 +58,7 @@ from foci.metrics.curve import (
 from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers, Marks
-from foci.reveal import Curve
+from foci.reveal import Curve, Direction
 
 REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
 """The last of the content-free maps, after the random directions; they have no vote."""
@@ -121,6 +122,7 @@ class WholeSlides:
             tiles, or that it has none.
         exact: ``[S]`` whether that is so by the structure of the classifier, at every threshold.
         outcomes: ``[S, 2]`` time and event, ``[S, 1]`` a number, or ``[S, 0]``; NaN if unknown.
+        asked: The class that answers are asked about; None for whatever is predicted.
     """
 
     ids: tuple[str, ...]
@@ -132,6 +134,7 @@ class WholeSlides:
     proven: Marks
     exact: Marks
     outcomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    asked: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -165,7 +168,16 @@ class WholeSlides:
             proven=self.proven[rows],
             exact=self.exact[rows],
             outcomes=self.outcomes[rows] if len(self.outcomes) else self.outcomes,
+            asked=self.asked,
         )
+
+    @property
+    def in_question(self) -> Marks:
+        """``[S]`` slides that answers may rest on: all, or those of which a class is predicted."""
+        if self.asked is None:
+            return np.ones(len(self), dtype=np.bool_)
+        marks: Marks = self.predictions == self.asked
+        return marks
 
     @property
     def without_set(self) -> Marks:
@@ -252,8 +264,8 @@ class Threshold:
     def decided(self, slides: WholeSlides) -> Marks:
         """Mark the slides whose full bag gives its prediction at least this confidence."""
         if self.relative:
-            return np.ones(len(slides), dtype=np.bool_)
-        return followed(slides.full, slides.predictions).sure(self.value)
+            return slides.in_question
+        return slides.in_question & followed(slides.full, slides.predictions).sure(self.value)
 
 
 def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
@@ -262,9 +274,9 @@ def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
 
 
 def few_decided(slides: WholeSlides, settings: AuditSettings) -> bool:
-    """Whether the model is kappa sure of fewer than 70 % of the slides."""
-    sure = Threshold(settings.kappa).decided(slides)
-    return len(slides) > 0 and float(sure.mean()) < MOST_SURE
+    """Whether the model is kappa sure of fewer than 70 % of the slides in question."""
+    sure = Threshold(settings.kappa).decided(slides)[slides.in_question]
+    return len(sure) > 0 and float(sure.mean()) < MOST_SURE
 
 
 def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, ...]:
@@ -296,6 +308,7 @@ class Measured:
         area: Mean of these losses.
         null_area: Mean loss of confidence at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
+        relevance_gain: Symmetric relevance gain, of log-odds or of a risk in spreads.
         both_ways: Whether a count is known in both directions, or there is one tile.
         ends: Whether the largest count that is known in both directions is N - 1.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
@@ -322,6 +335,7 @@ class Measured:
     area: Floats
     null_area: Floats
     faithfulness: Floats
+    relevance_gain: Floats
     both_ways: Marks
     ends: Marks
     decisive: Floats
@@ -348,6 +362,7 @@ class Measured:
             "reach": self.reached,
             "aukc": self.aukc,
             "faithfulness": self.with_deletions.faithfulness,
+            "relevance_gain": self.with_deletions.relevance_gain,
         }
 
     @property
@@ -436,6 +451,10 @@ def measure(
     support = _support(revealed, target, tried)
     more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
+    columns["relevance_gain"] = np.full(len(flat), np.nan)
+    columns["relevance_gain"][places] = _relevance_gains(
+        curves, [orders[i] for i in having], rows, targets, settings
+    )
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
     known = ~(np.isnan(support) | np.isnan(left))
@@ -536,6 +555,47 @@ def _delete(
         "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
     return columns, left, flipped
+
+
+def _relevance_gains(
+    curves: CurveTable,
+    orders: Sequence[Order],
+    rows: Integers,
+    targets: Integers,
+    settings: AuditSettings,
+) -> Floats:
+    """Symmetric relevance gain of every order on every slide, ``[O * S]``."""
+
+    def both(order: Order, row: int, target: int, way: Direction) -> tuple[Integers, Floats]:
+        own = (curves.get(*order, way), curves.tail(*order, way))
+        parts = [group[row] for group in own if group]
+        probs = np.concatenate([part.probs for part in parts])
+        return np.concatenate([part.ks for part in parts]), log_odds(probs, target)
+
+    found = [
+        symmetric_relevance_gain(
+            *both(order, row, target, "insert"),
+            *both(order, row, target, "delete"),
+            float(log_odds(curves.get(*order)[row].full, target)),
+            curves.get(*order)[row].n_tiles,
+        )
+        for order in orders
+        for row, target in zip(rows, targets, strict=True)
+    ]
+    gains: Floats = np.array(found, dtype=np.float64) * settings.per_log_odds
+    return gains
+
+
+def log_odds(probs: Floats, target: int) -> Floats:
+    r"""Log-odds :math:`\log p_t - \log \sum_{c \ne t} p_c` of one class, ``[..., C]`` to ``[...]``.
+
+    >>> log_odds(np.array([[0.25, 0.75], [0.5, 0.5]]), 1).round(4).tolist()
+    [1.0986, 0.0]
+    """
+    others = probs.sum(axis=-1, where=np.arange(probs.shape[-1]) != target)
+    least = np.finfo(np.float64).tiny
+    odds: Floats = np.log(np.maximum(probs[..., target], least)) - np.log(np.maximum(others, least))
+    return odds
 
 
 def _known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
@@ -701,25 +761,29 @@ def measure_shard(
 ) -> tuple[Shard, Shard]:
     """Measure the slides of a shard; what only the mean curves need stands apart.
 
-    A slide is measured once for every class that a view follows on it: rows of slides whose label
-    is another class than the prediction come last.
+    A slide is measured once for every class that a view follows on it: rows of slides on which a
+    view follows another class than the prediction come last.
     """
     whole = whole_slides(curves, slides, classes)
     revealed, orders = curves.up_to(settings.k_max), curves.orders
-    labels, targets = whole.labels, whole.predictions
-    differs = np.flatnonzero((labels >= 0) & (labels != targets))
-    rows = np.append(np.arange(len(whole)), differs)
-    targets = np.append(targets, labels[differs])
+    labels, predictions, rows = whole.labels, whole.predictions, np.arange(len(whole))
+    targets, asked = predictions, settings.followed(classes)
+    followed_by: dict[View, Integers] = {"label": labels}
+    if asked is not None:
+        followed_by["class"] = np.full(len(whole), asked)
+    row_of: dict[str, NDArray[Any]] = {}
+    for view, wanted in followed_by.items():
+        differs = np.flatnonzero((wanted >= 0) & (wanted != predictions))
+        place = np.arange(len(whole))
+        place[differs] = len(rows) + np.arange(len(differs))
+        row_of[f"rows:{view}"] = place[wanted >= 0]
+        rows, targets = np.append(rows, differs), np.append(targets, wanted[differs])
 
-    arrays: dict[str, NDArray[Any]] = {
-        "full": whole.full,
-        "n_tiles": whole.n_tiles,
-        "differs": differs,
-    }
-    means: dict[str, NDArray[Any]] = {"differs": differs, "labels": labels}
+    arrays: dict[str, NDArray[Any]] = {"full": whole.full, "n_tiles": whole.n_tiles, **row_of}
+    means: dict[str, NDArray[Any]] = {"labels": labels, **row_of}
     grid = np.empty(0, dtype=np.int64)
     for name in revealed.rankings:
-        for view in ("prediction", "label"):
+        for view in ("prediction", *followed_by):
             chosen = np.flatnonzero(labels >= 0) if view == "label" else np.arange(len(whole))
             followed_on = [c[int(row)] for c in revealed.every_seed(name) for row in chosen]
             if followed_on:
@@ -762,6 +826,7 @@ def measure_shard(
         "orders": orders,
         "thresholds": [[one.value, one.relative] for one in thresholds],
         "k_max": settings.k_max,
+        "views": ["prediction", *followed_by],
     }
     return Shard(arrays, facts), Shard(means, facts)
 
@@ -778,6 +843,7 @@ def join_shards(
         np.concatenate([shard.arrays[name] for shard in shards]) for name in ("full", "n_tiles")
     )
     whole = _known_slides(full, n_tiles, slides, classes)
+    whole = replace(whole, asked=settings.asked(classes))
     facts = shards[0].facts
     known = [Threshold(value, relative=share) for value, share in facts["thresholds"]]
     wanted = {*absolute(settings), Threshold(SHARE, relative=True), *relative(whole, settings)}
@@ -785,6 +851,8 @@ def join_shards(
     views: dict[View, Integers] = {"prediction": whole.predictions}
     if (whole.labels >= 0).any():
         views["label"] = whole.labels
+    if "class" in facts["views"]:
+        views["class"] = np.full(len(whole), settings.asked(classes))
     places: dict[View, list[Integers]] = {view: [] for view in views}
     start = 0
     for shard in shards:
@@ -840,12 +908,7 @@ def _joined_nulls(shards: Sequence[Shard]) -> Floats | None:
 
 def view_rows(view: View, labels: Integers, arrays: Arrays) -> Integers:
     """Rows of a shard that belong to a view, one per slide of it."""
-    rows = np.arange(len(labels))
-    if view == "prediction":
-        return rows
-    differs = arrays["differs"]
-    rows[differs] = len(labels) + np.arange(len(differs))
-    return rows[labels >= 0]
+    return np.arange(len(labels)) if view == "prediction" else arrays[f"rows:{view}"]
 
 
 def mean_curves(shards: Sequence[Shard]) -> dict[View, dict[str, CurveBand]]:
@@ -856,7 +919,8 @@ def mean_curves(shards: Sequence[Shard]) -> dict[View, dict[str, CurveBand]]:
     """
     names = list(dict.fromkeys(ranking for ranking, _ in shards[0].facts["orders"]))
     labelled = any((shard.arrays["labels"] >= 0).any() for shard in shards)
-    views: tuple[View, ...] = ("prediction", "label") if labelled else ("prediction",)
+    known: list[View] = shards[0].facts["views"]
+    views = [view for view in known if labelled or view != "label"]
     found: dict[View, dict[str, CurveBand]] = {view: {} for view in views}
     for view in views:
         chosen = [view_rows(view, shard.arrays["labels"], shard.arrays) for shard in shards]

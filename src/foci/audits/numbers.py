@@ -7,7 +7,7 @@ are paired.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import accumulate, combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -307,9 +307,9 @@ def decided_numbers(
     longer = np.broadcast_to(slides.n_tiles > own.k_max, own.msk.shape)
     at_share = own.at(own.msk_at, Threshold(SHARE, relative=True))
     gains = (own.peak - slides.sure)[~decided & reaches]
-    per_class = {}
+    per_class, every = {}, Threshold(settings.kappa).decided(replace(slides, asked=None))
     for index, name in enumerate(classes):
-        chosen = decided & (slides.predictions == index)
+        chosen = every & (slides.predictions == index)
         decisive = _decisive(own, slides, chosen)
         per_class[name] = ClassNumbers(
             n_slides=int(chosen.sum()),

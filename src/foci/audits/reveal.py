@@ -34,12 +34,13 @@ from foci.audits.jobs import (
     far_counts,
     first_decisive,
     reveal_counts,
+    tail_counts,
 )
 from foci.audits.measure import Shard, followed, measure_shard
 from foci.audits.numbers import pair_agreement
 from foci.audits.parts import Receipt, RevealedSlide, Shards
 from foci.audits.prepare import DriftCheck
-from foci.audits.settings import EVIDENCE, SHARES, AuditSettings
+from foci.audits.settings import EVIDENCE, PAPER, SHARES, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
 from foci.bags import Bag, Slide
@@ -51,7 +52,7 @@ from foci.errors import FociError
 from foci.files.lock import check_locks
 from foci.progress import track
 from foci.rankings import minimal_set
-from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
+from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, Stored, choose_engine
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class SlideReveal:
         self.revealer = Revealer(backbone, recheck=settings.kappas)
         self.closed_form = choose_engine(backbone) == "closed-form"
         self.adaptive = not settings.dense and not self.closed_form
+        self.has_tails = not self.closed_form or settings.profile == PAPER
 
     def staged(self, bag: Bag) -> Bag:
         """The bag where a GPU can copy it while it computes; on a CPU as it is."""
@@ -83,6 +85,8 @@ class SlideReveal:
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.
 
+        Or the one that is followed on every slide, where one was asked for.
+
         Raises:
             FociError: If a ranking refuses the slide, or the classifier's output is not finite.
         """
@@ -93,14 +97,16 @@ class SlideReveal:
             embedded = self.revealer.open(bag)
             full = self._finite(embedded.full().numpy(), bag.slide_id)
             embedded = embedded.with_target(int(full.argmax()))
+            asked = self.settings.followed(self.classes)
+            followed_class = embedded if asked is None else embedded.with_target(asked)
             adaptive = None
             if self.adaptive:
-                adaptive = AdaptiveCurves(embedded, self.settings, full, label)
+                adaptive = AdaptiveCurves(followed_class, self.settings, full, label)
             for job in jobs:
-                curves[job.column], own = self._job(job, embedded, full, label, adaptive)
+                curves[job.column], own = self._job(job, followed_class, full, label, adaptive)
                 if job.stored:
                     scores[job.column] = own
-            tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
+            tiles = RankedTiles.of(bag.slide_id, bag.file_rows, bag.coords, scores, bag.sources)
             known = self._deciding(tiles, curves, embedded.target)
             limit = RELU_STEPS if self.backbone.capabilities.structure == "relu head" else None
             least = minimal_set(embedded, self.settings.kappa, known, steps=limit)
@@ -151,9 +157,11 @@ class SlideReveal:
                 for place, order in enumerate(orders)
             ]
             inserted, deleted = [one[0] for one in both], [one[1] for one in both[:n_deleted]]
-        directions: tuple[tuple[Direction, list[Points]], ...] = (
-            ("insert", inserted), ("delete", deleted),
-        )  # fmt: skip
+        directions: list[tuple[Stored, list[Points]]] = [("insert", inserted), ("delete", deleted)]
+        if self.has_tails:
+            kept = self._tails(bag, orders[:n_deleted], inserted, "insert")
+            left = self._tails(bag, orders[:n_deleted], deleted, "delete")
+            directions += [("insert-tail", kept), ("delete-tail", left)]
         curves = tuple(
             Curve(
                 bag.slide_id, job.ranking, seed, direction, len(bag), ks,
@@ -164,6 +172,19 @@ class SlideReveal:
             for (seed, ranking), (ks, probs) in zip(ranked, points, strict=False)
         )  # fmt: skip
         return curves, ranked[0][1].scores
+
+    def _tails(
+        self, bag: EmbeddedBag, orders: list[Tensor], curves: list[Points], way: Direction
+    ) -> list[Points]:
+        """A few counts beyond those of every curve, to the last tile of the slide."""
+        found = []
+        for order, (ks, _) in zip(orders, curves, strict=False):
+            beyond = tail_counts(int(ks.max(initial=0)), len(bag), way)
+            probs = np.empty((0, self.backbone.n_classes))
+            if len(beyond):
+                probs = bag.curve(order, torch.from_numpy(beyond), way).numpy()
+            found.append((beyond, probs))
+        return found
 
     def _dense(
         self,

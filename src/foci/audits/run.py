@@ -46,6 +46,7 @@ from foci.audits.parts import (
     remove_results,
     tidy,
 )
+from foci.audits.patients import DECIDING_SLIDES, deciding_slides, in_one_sentence
 from foci.audits.prepare import (
     DriftCheck,
     Prepared,
@@ -67,7 +68,7 @@ from foci.audits.reveal import (
 from foci.audits.selectors import described, fit, fit_selectors, in_words, on_fitting
 from foci.audits.settings import EVIDENCE, AuditSettings
 from foci.audits.sources import Sources, announce, cut_slides
-from foci.audits.tables import write_tables
+from foci.audits.tables import as_csv, write_tables
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags import Slide
 from foci.bags.cohort import line_of
@@ -283,6 +284,9 @@ def _conclude(started: Started, files: Mapping[str, str], means: Sequence[Path])
     )
     write_whole(folder / SUMMARY, summary.to_json())
     write_tables(folder / TABLES, summary, measured, audit.slides, audit.skipped)
+    of_patients = deciding_slides(audit, settings)
+    if of_patients:
+        write_whole(folder / TABLES / DECIDING_SLIDES, as_csv(of_patients))
     learned = {slide.slide_id for slide in slides.fitting or ()}
     encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
     found = find_alarms(
@@ -307,6 +311,7 @@ def _conclude(started: Started, files: Mapping[str, str], means: Sequence[Path])
         *slides.notes,
         *prepared.notes,
         *not_compared(audit.slides, sources.record),
+        *in_one_sentence(of_patients),
         *on_fitting(fitted),
         *in_words(manifest.readout),
     ]

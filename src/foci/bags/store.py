@@ -14,6 +14,7 @@ from foci.bags.bag import Bag, Skipped, Slide
 from foci.bags.cache import BagCache, cache_key
 from foci.bags.layouts import LAYOUTS, candidates, read_bag
 from foci.bags.layouts.layout import check_file, reading
+from foci.bags.patients import joined
 from foci.errors import BagError, FociError, WidthError
 
 N_CAP = 1024
@@ -119,6 +120,10 @@ class BagStore:
         return bag
 
     def _read(self, slide: Slide) -> Bag:
+        if slide.parts:
+            bag = joined(slide.slide_id, [self._read(part) for part in slide.parts])
+            self.encoders[slide.slide_id] = bag.provenance.encoder
+            return bag
         path = slide.feature_path
         if path is None:
             raise BagError(slide.slide_id, "has no feature file", "extract its features")

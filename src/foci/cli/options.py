@@ -184,6 +184,9 @@ COHORT = {
     "event": Setting(str, "Column that is 1 where the event was seen, 0 where censored."),
     "value": Setting(str, "Column with the number that a regression predicts."),
     "label_columns": Setting(str, "Columns of 0 and 1, one per label, with commas.", names),
+    "bag": Setting(
+        Literal["slide", "patient"], "What a bag is: a slide (default), or all of a patient's."
+    ),
     "n_cap": Setting(
         int, "Maximum number of tiles per bag; default all, or as the model was trained."
     ),
@@ -244,8 +247,8 @@ Panels = Mapping[str, Sequence[str]]
 
 _TABLES = (
     "splits", "slide_table", "label_column", "fold", "only_classes", "exclude_class",
-    "allow_patient_overlap", "classes", "time", "event", "value", "label_columns", "layout", "mpp",
-    "n_cap", "no_cache",
+    "allow_patient_overlap", "classes", "time", "event", "value", "label_columns", "bag", "layout",
+    "mpp", "n_cap", "no_cache",
 )  # fmt: skip
 
 PANELS: Mapping[str, Panels] = {
@@ -305,7 +308,7 @@ PANELS: Mapping[str, Panels] = {
         "Output": ("out", "accept_changed"),
     },
     "demo": {
-        "Slides": ("number", "classes", "seed", "slides"),
+        "Slides": ("number", "classes", "output", "seed", "slides"),
         "Run": ("cohort_only", "study", "workers"),
     },
 }  # fmt: skip

@@ -34,6 +34,7 @@ COLOUR = {"good": "bold green", "part": "bold yellow", "bad": "bold red", "none"
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
     "label": "Label view: do the first tiles recover what is true?",
+    "class": "Class view: do the first tiles recover the class that was asked for?",
 }
 
 

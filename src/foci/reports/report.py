@@ -44,7 +44,11 @@ from foci.reports.text import (
     settings_of,
 )
 
-VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
+VIEW_NAMES = {
+    "prediction": "the model's prediction",
+    "label": "the label",
+    "class": "the class that was asked for",
+}
 
 
 def write_report(

@@ -83,7 +83,9 @@ def _seeds(text: str) -> tuple[int, ...]:
     ),
     cut=Setting(float, "Where a risk or number is cut; default the median of the val slides."),
     tau=Setting(float, "Distance from the cut that is clear; default half their IQR."),
-    target_class=Setting(str, "The label to audit, of a model of several labels."),
+    target_class=Setting(
+        str, "The label to audit, of several; or a class to follow on every slide."
+    ),
     kappa=Setting(
         str,
         "Operating confidence, default 0.9; relative: answers also relative to each slide's own "
