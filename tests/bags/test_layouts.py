@@ -300,6 +300,19 @@ def test_wsidata(version: int, codec: Any, tmp_path: Path) -> None:
     assert path / "shapes" / "tiles" / "shapes.parquet" in beside
 
 
+def test_wsidata_in_shards(tmp_path: Path) -> None:
+    """12 x 6 numbers in chunks of 5 x 4, four to a file."""
+    path = write.wsidata(tmp_path / "s.zarr", X, XY, shards=(10, 8))
+    np.testing.assert_array_equal(read_bag(path).features, X)
+    shard = path / "tables" / "uni_tiles" / "X" / "c" / "0" / "0"
+    whole = bytearray(shard.read_bytes())
+    whole[-4 - 64 : -4 - 56] = (2**40).to_bytes(8, "little")
+    shard.write_bytes(whole)
+    assert "is damaged (" in refusal(path)
+    shard.write_bytes(b"short")
+    assert "is damaged (" in refusal(path)
+
+
 def test_one_table_of_a_store_with_several(tmp_path: Path) -> None:
     path = write.wsidata(tmp_path / "s.zarr", X, XY)
     write.wsidata(path, 2 * X, XY, table="conch_tiles")
@@ -337,7 +350,8 @@ def test_damaged_and_hostile_stores_are_refused(tmp_path: Path) -> None:
         ({"shape": [True, 6]}, "sizes are no whole numbers"),
         ({"shape": 12}, "is no array of numbers that FOCI reads (TypeError"),
         ({"codecs": [{"name": "bytes"}, {"name": "numcodecs.pickle"}]}, "by numcodecs.pickle"),
-        ({"codecs": [{"name": "sharding_indexed"}]}, "encoded by sharding_indexed"),
+        ({"codecs": [{"name": "bytes"}, {"name": "crc32c"}, {"name": "zstd"}]}, "by bytes, crc32c"),
+        ({"codecs": [{"name": "transpose"}]}, "it is encoded by transpose"),
         ({"data_type": "string"}, "is no array of numbers that FOCI reads"),
         ({"data_type": "object"}, "its type is |O"),
         ({"node_type": "group"}, "it is a group, as of a sparse matrix"),

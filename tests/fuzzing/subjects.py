@@ -131,10 +131,10 @@ def _vectors(folder: Path) -> None:
     pq.write_table(pa.table(columns), folder / "s.parquet")
 
 
-def _zarr(file: str, version: int, mutations: tuple[Mutation, ...]) -> Subject:
+def _zarr(file: str, version: int, mutations: tuple[Mutation, ...], **more: Any) -> Subject:
     def make(folder: Path) -> None:
         codec = "auto" if version == 3 else numcodecs.Blosc()
-        write.wsidata(folder / "s.zarr", X, XY, version, compressors=codec)
+        write.wsidata(folder / "s.zarr", X, XY, version, compressors=codec, **more)
 
     return Subject("Zarr", make, f"s.zarr/{file}", bag("s.zarr"), mutations)
 
@@ -160,6 +160,7 @@ FEATURE_FILES: dict[str, Subject] = {
     "Zarr 2": _zarr("tables/uni_tiles/X/.zarray", 2, JSON),
     "Zarr table": _zarr("tables/uni_tiles/zarr.json", 3, JSON),
     "Zarr chunk": _zarr("tables/uni_tiles/X/c/0/0", 3, BYTES),
+    "Zarr shard": _zarr("tables/uni_tiles/X/c/0/0", 3, BYTES, shards=(10, 8)),
     "Blosc chunk": _zarr("tables/uni_tiles/X/0.0", 2, BYTES),
     "slide2vec .pt": Subject(
         ".pt features", _slide2vec, "tile_embeddings/s.pt", bag("tile_embeddings/s.pt"), TORCH
@@ -325,17 +326,19 @@ OTHER_FILES: dict[str, Subject] = {
     "manifest.json": Subject("JSON", _audit, "a/manifest.json", _opened, JSON),
     "summary.json": Subject("JSON", _audit, "a/summary.json", _opened, JSON),
     "backbone.json": Subject("JSON", _trained, "m/backbone.json", _opens("m"), JSON),
-    "curves.parquet": Subject("Parquet", _audit, "a/curves.parquet", _opened, PARQUET),
+    "curves.parquet": Subject("Parquet", _audit, "a/curves/part-00000.parquet", _opened, PARQUET),
     "slides.parquet": Subject("Parquet", _audit, "a/slides.parquet", _opened, PARQUET),
-    "rankings.parquet": Subject("Parquet", _audit, "a/rankings.parquet", _opened, PARQUET),
+    "rankings.parquet": Subject(
+        "Parquet", _audit, "a/rankings/part-00000.parquet", _opened, PARQUET
+    ),
     **{
         f"{name} on pages": Subject("audits on pages", _audits, f"a/{name}", _shown, mutations)
         for name, mutations in (
             ("manifest.json", JSON),
             ("summary.json", JSON),
-            ("curves.parquet", PARQUET),
+            ("curves/part-00000.parquet", PARQUET),
             ("slides.parquet", PARQUET),
-            ("rankings.parquet", PARQUET),
+            ("rankings/part-00000.parquet", PARQUET),
         )
     },
     "scores .parquet": Subject(

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.folder import MANIFEST
+from foci.audits.folder import CURVES, MANIFEST, part_name
 from foci.audits.records import Answers, OrderComparison, Readout
 from foci.audits.selectors import RULE, judged
 from foci.audits.settings import View
@@ -236,7 +236,9 @@ def test_the_record_has_every_hash(audit: StoredAudit) -> None:
     record = dict(record_of(audit.manifest))
     assert record["weights"] == "f" * 64
     assert record["features"] == "a" * 64
-    assert record["SHA-256: curves.parquet"] == audit.manifest.files["curves.parquet"]
+    assert (
+        record["SHA-256: curves/part-00000.parquet"] == audit.manifest.files[part_name(CURVES, 0)]
+    )
     assert record["selector, seed 1"].endswith(f"epoch 10, weights {'1' * 64}")
     assert record["finished"] == "2026-11-16T08:03:20+00:00"
 

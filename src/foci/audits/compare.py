@@ -19,7 +19,7 @@ from foci.errors import FociError
 from foci.metrics.inputs import Floats, defined_mean
 from foci.metrics.ranking import rank_correlations, top
 from foci.metrics.stats import mean_intervals
-from foci.words import decimals, in_percent
+from foci.words import csv_text, decimals, in_percent
 
 VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
@@ -72,11 +72,13 @@ class Comparison:
         rankings: Every ranking that some audit ran.
         notes: Changed files, and differences that make numbers of the rows incomparable, one
             sentence each.
+        agreement: Of the maps of every two trainings of one architecture, on the same tiles.
     """
 
     rankings: tuple[str, ...]
     rows: tuple[ComparisonRow, ...]
     notes: tuple[str, ...]
+    agreement: tuple[MapAgreement, ...] = ()
 
     @property
     def map(self) -> str:
@@ -184,6 +186,7 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
             for audit, name in zip(audits, names, strict=True)
         ),
         notes=(*changed_notes(audits, names), *differences(audits, names)),
+        agreement=tuple(map_agreement(audits, names)),
     )
 
 
@@ -343,20 +346,34 @@ class MapAgreement:
 
 
 def map_agreement(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[MapAgreement]:
-    """Agreement of the maps of every two audits that share slides with the same tiles."""
-    pairs = combinations(zip(names, audits, strict=True), 2)
-    found = [_agreement(*first, *second) for first, second in pairs]
+    """Agreement of the maps of every two trainings of one architecture on slides that both have."""
+    found = []
+    for (name, audit), (other_name, other) in combinations(zip(names, audits, strict=True), 2):
+        kinds = {one.manifest.backbone.architecture for one in (audit, other)}
+        if len(kinds) == 1:
+            found.append(_agreement(name, audit, other_name, other))
     return [one for one in found if one is not None]
+
+
+def agreement_csv(pairs: Sequence[MapAgreement]) -> str:
+    """The agreement of every slide as CSV."""
+    heads = ("first", "second", "slide_id", "shared8", "shared32", "spearman")
+    rows = (
+        (pair.first, pair.second, slide, *numbers)
+        for pair in pairs
+        for slide, numbers in pair.slides.items()
+    )
+    return csv_text([heads, *rows])
 
 
 def _agreement(
     name: str, audit: StoredAudit, other_name: str, other: StoredAudit
 ) -> MapAgreement | None:
-    known = {slide.slide_id: slide.features_sha256 for slide in other.slides}
+    known = {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in other.slides}
     case_of = {
         slide.slide_id: slide.case_id
         for slide in audit.slides
-        if known.get(slide.slide_id, "") == slide.features_sha256
+        if known.get(slide.slide_id) == (slide.n_tiles, slide.features_sha256)
     }
     columns = [_map_column(one) for one in (audit, other)]
     if not case_of or None in columns:

@@ -10,7 +10,14 @@ from urllib.parse import quote
 
 from foci.audits import StoredAudit, Summary
 from foci.audits.audit import changed_settings, recompute
-from foci.audits.compare import VIEW, changed_notes, differences, distinct_names, map_agreement
+from foci.audits.compare import (
+    VIEW,
+    MapAgreement,
+    changed_notes,
+    differences,
+    distinct_names,
+    map_agreement,
+)
 from foci.audits.folder import REPORT
 from foci.audits.manifest import Manifest
 from foci.audits.settings import AuditSettings, Kappa, View
@@ -37,7 +44,11 @@ from foci.reports.text import (
     settings_of,
 )
 
-VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
+VIEW_NAMES = {
+    "prediction": "the model's prediction",
+    "label": "the label",
+    "class": "the class that was asked for",
+}
 
 
 def write_report(
@@ -157,11 +168,21 @@ def _name(audit: StoredAudit, settings: AuditSettings) -> str:
     return "-".join(parts) + Path(REPORT).suffix
 
 
-def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path) -> Path:
+def write_comparison(
+    audits: Sequence[StoredAudit | str | Path],
+    out: str | Path,
+    *,
+    agreement: Sequence[MapAgreement] | None = None,
+) -> Path:
     """Write a page that compares audits, or their folders; return its path.
 
     It shows the answers, one chart per audit, the agreement of their maps where they are of the
     same slides, and a table of numbers.
+
+    Args:
+        audits: Finished audits, or their folders.
+        out: Path of the HTML file.
+        agreement: Of the maps, if :func:`foci.audits.compare.map_agreement` has computed it.
     """
     if not audits:
         raise FociError("audits", "are none", "give at least one audit folder")
@@ -185,7 +206,7 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
         audits=[_compared(audit, name, Path(out).parent) for name, audit in named],
         rankings=rankings,
         efficient=[name for name in rankings if name in proven],
-        agreement=map_agreement(opened, names),
+        agreement=map_agreement(opened, names) if agreement is None else agreement,
         alarms=[(name, alarm) for name, audit in named for alarm in audit.alarms],
         notes=_notes(opened, names),
         answers_of=[(name, answers(audit.summary, audit.manifest)) for name, audit in named],

@@ -93,11 +93,15 @@ def _answers(study: StudyFolder, audits: dict[Place, dict[str, Path]]) -> dict[s
             typical = None if chart is None else chart.typical
             cells.append(
                 {
-                    "seed": seed,
                     "word": first.word,
                     "tone": first.tone,
-                    "tiles": "" if typical is None else counted_tiles(typical),
-                    "stand_in": is_stand_in(audit.manifest),
+                    "more": "; ".join(
+                        [
+                            *([] if typical is None else [counted_tiles(typical)]),
+                            *["stand-in map"] * is_stand_in(audit.manifest),
+                            f"seed {seed}",
+                        ]
+                    ),
                     "link": _link(study, path),
                 }
             )

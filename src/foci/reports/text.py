@@ -562,6 +562,11 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
          "aukc", _area),
         ("Faithfulness AUC", "area under the deletion drop",
          "slide_faithfulness", _interval("faithfulness", 3)),
+        ("Symmetric relevance gain",
+         "log-odds; least- minus most-relevant-first removal, whole slide, no threshold"
+         if summary.output in ("class", "multilabel")
+         else "spreads of the output; least- minus most-relevant-first removal, no threshold",
+         "symmetric_relevance_gain", _interval("relevance_gain", 2)),
         ("AUC, 32 tiles kept", "against the labels",
          "selected_only_auc", _kept("auc")),
         ("AUC, adaptive K kept", "max(16, 3% of N) tiles",
@@ -609,6 +614,7 @@ def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
         ("reach", "reach", 2),
         ("aukc", "AUKC", 3),
         ("faithfulness", "faithfulness AUC", 3),
+        ("relevance_gain", "symmetric relevance gain", 2),
     )
     lines = []
     for ranking, numbers in summary.views[view].items():

@@ -16,7 +16,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,15 +40,21 @@ from foci.files.bounds import read_json
 _MOST_CHUNKS = 100_000
 _METADATA = ("zarr.json", ".zarray")
 _NUMBERS = re.compile(r"[<>|][fiu][1248]")
+_NEVER_WRITTEN = 2**64 - 1
 _DAMAGED = "write the store again"
 
 
 @dataclass(frozen=True)
 class _Array:
-    """An array of a store, as its metadata declare it: ``first`` begins the name of a chunk."""
+    """An array of a store, as its metadata declare it.
+
+    ``files`` is the shape of what one file holds, ``chunks`` that of what is encoded together;
+    ``first`` begins the name of a file.
+    """
 
     folder: Path
     shape: tuple[int, ...]
+    files: tuple[int, ...]
     chunks: tuple[int, ...]
     dtype: np.dtype[Any]
     codec: str | None
@@ -157,13 +163,13 @@ def _array(folder: Path, store: Path) -> _Array:
     given = _json(path, store)
     try:
         found = _version_3(folder, given) if path.name == "zarr.json" else _version_2(folder, given)
-        sizes = (*found.shape, *found.chunks)
+        sizes = (*found.shape, *found.files, *found.chunks)
         if any(type(size) is not int or size < 0 for size in sizes) or 0 in found.chunks:
             raise ValueError("sizes are no whole numbers")
-        if not 1 <= len(found.shape) == len(found.chunks) <= 3:
-            raise ValueError(
-                f"it has {len(found.shape)} dimensions, its chunks {len(found.chunks)}"
-            )
+        if not 1 <= len(found.shape) == len(found.files) == len(found.chunks) <= 3:
+            raise ValueError(f"it has {len(found.shape)} dimensions, its chunks have others")
+        if any(n % m or not n for n, m in zip(found.files, found.chunks, strict=True)):
+            raise ValueError("its chunks do not fill a file")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         why = shortened(f"{type(error).__name__}: {error}", 80)
         raise BagError(path, f"is no array of numbers that FOCI reads ({why})", _DAMAGED) from None
@@ -173,19 +179,28 @@ def _array(folder: Path, store: Path) -> _Array:
 def _version_3(folder: Path, given: Mapping[str, Any]) -> _Array:
     if given["node_type"] != "array":
         raise ValueError("it is a group, as of a sparse matrix")
-    grid, keys, (first, *codecs) = given["chunk_grid"], given["chunk_key_encoding"], given["codecs"]
+    grid, keys, codecs = given["chunk_grid"], given["chunk_key_encoding"], given["codecs"]
+    if grid["name"] != "regular":
+        raise ValueError(f"its chunks are {grid['name']}")
+    files = chunks = tuple(grid["configuration"]["chunk_shape"])
+    if len(codecs) == 1 and codecs[0]["name"] == "sharding_indexed":
+        shards = codecs[0]["configuration"]
+        if shards.get("index_location", "end") != "end":
+            raise ValueError("its index is not at the end")
+        chunks, codecs = tuple(shards["chunk_shape"]), shards["codecs"]
+    first, *others = codecs
+    if first["name"] != "bytes" or len(others) > 1:
+        raise ValueError(f"it is encoded by {', '.join(str(one['name']) for one in codecs)}")
     little = first.get("configuration", {}).get("endian", "little") == "little"
-    settings = keys.get("configuration", {})
-    if grid["name"] != "regular" or first["name"] != "bytes" or len(codecs) > 1:
-        names = ", ".join(str(one["name"]) for one in (first, *codecs))
-        raise ValueError(f"chunks are {grid['name']}, encoded by {names}")
     plain = keys["name"] == "default"
+    settings = keys.get("configuration", {})
     return _Array(
         folder,
         shape=tuple(given["shape"]),
-        chunks=tuple(grid["configuration"]["chunk_shape"]),
+        files=files,
+        chunks=chunks,
         dtype=_dtype(np.dtype(str(given["data_type"])).newbyteorder("<" if little else ">").str),
-        codec=_codec(codecs[0]["name"] if codecs else None),
+        codec=_codec(others[0]["name"] if others else None),
         first="c" if plain else "",
         separator=_separator(settings.get("separator", "/" if plain else ".")),
         fill=given.get("fill_value", 0),
@@ -199,6 +214,7 @@ def _version_2(folder: Path, given: Mapping[str, Any]) -> _Array:
     return _Array(
         folder,
         shape=tuple(given["shape"]),
+        files=tuple(given["chunks"]),
         chunks=tuple(given["chunks"]),
         dtype=_dtype(given["dtype"]),
         codec=_codec(None if compressor is None else compressor["id"]),
@@ -227,60 +243,90 @@ def _separator(given: str) -> str:
 
 
 def _numbers(array: _Array, store: Path, holes: bool = True) -> NDArray[Any]:
-    """The whole array, where a chunk that was never written holds the fill value.
+    """The whole array, where a chunk that was never written holds zeros.
 
-    Without ``holes`` such a chunk is refused: of features it means damage.
+    Without ``holes``, or where it would hold something else, it is refused: of features it means
+    damage.
     """
-    check_size(array.shape, array.dtype.itemsize, array.folder)
-    check_size(array.chunks, array.dtype.itemsize, array.folder)
-    size = math.prod(array.chunks) * array.dtype.itemsize
-    found = np.full(array.shape, array.fill or 0, dtype=array.dtype)
-    for place, corner in _places(array):
+    holes = holes and not array.fill
+    for shape in (array.shape, array.files):
+        check_size(shape, array.dtype.itemsize, array.folder)
+    found = np.zeros(array.shape, dtype=array.dtype)
+    for place, corner in _places(array.shape, array.files, array.folder):
         name = array.separator.join(filter(None, (array.first, *map(str, place))))
         path = array.folder / name
         if not path.exists():
             if holes:
                 continue
             raise BagError(store, f"lacks the chunk {path.relative_to(store)}", _DAMAGED)
-        data = _decoded(_inside(path, store), array.codec, size)
-        chunk = np.frombuffer(data, dtype=array.dtype).reshape(array.chunks)
         target = found[tuple(slice(start, None) for start in corner)]
-        part = tuple(slice(0, min(n, m)) for n, m in zip(target.shape, array.chunks, strict=True))
-        target[part] = chunk[part]
+        ends = [min(n, m) for n, m in zip(target.shape, array.files, strict=True)]
+        part = tuple(map(slice, ends))
+        target[part] = _content(_inside(path, store), array, [0] * len(ends) if holes else ends)[
+            part
+        ]
     return found
 
 
-def _places(array: _Array) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Number and first corner of every chunk."""
-    pairs = zip(array.shape, array.chunks, strict=True)
-    counts = [range(math.ceil(n / m)) for n, m in pairs]
+def _places(
+    shape: tuple[int, ...], parts: tuple[int, ...], folder: Path
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Number and first corner of every part of an array."""
+    counts = [range(math.ceil(n / m)) for n, m in zip(shape, parts, strict=True)]
     if math.prod(map(len, counts)) > _MOST_CHUNKS:
         what = f"claims more than {_MOST_CHUNKS} chunks"
-        raise BagError(array.folder, what, "write the store with larger chunks")
-    for place in itertools.product(*counts):
-        yield place, tuple(n * m for n, m in zip(place, array.chunks, strict=True))
+        raise BagError(folder, what, "write the store with larger chunks")
+    return [
+        (place, tuple(n * m for n, m in zip(place, parts, strict=True)))
+        for place in itertools.product(*counts)
+    ]
 
 
-def _decoded(path: Path, codec: str | None, size: int) -> bytes:
-    """The bytes of a chunk: as many as its array declares, and never more in memory."""
+def _content(path: Path, array: _Array, needed: list[int]) -> NDArray[Any]:
+    """What one file holds: a chunk, or several and an index of where each begins and its length.
+
+    Those that begin within ``needed`` must be there.
+    """
+    places = _places(array.files, array.chunks, array.folder)
+    size = math.prod(array.chunks) * array.dtype.itemsize
+    index = 16 * len(places) + 4 if array.files != array.chunks else 0  # with its checksum
+    most = len(places) * (size + size // 8 + 4096) + index  # codecs add a little to noise
+    if path.stat().st_size > most:
+        raise BagError(path, "is larger than its array says", _DAMAGED)
     import pyarrow as pa
 
-    if path.stat().st_size > size + size // 8 + 4096:  # codecs add a little to noise
-        raise BagError(path, "is larger than its array says", _DAMAGED)
+    found = np.zeros(array.files, dtype=array.dtype)
     damage = (pa.ArrowException, OSError, ValueError, RuntimeError, zlib.error)
     with expecting(path, damage, lambda error: f"is damaged ({error})", _DAMAGED):
         data = path.read_bytes()
-        if codec in ("gzip", "zlib"):
-            data = zlib.decompressobj(wbits=47).decompress(data, size + 1)
-        elif codec == "zstd":
-            data = pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True)
-        elif codec == "blosc":
-            claimed = int.from_bytes(data[4:8], "little"), int.from_bytes(data[12:16], "little")
-            if claimed != (size, len(data)):
-                raise ValueError(f"it claims {claimed[0]} bytes, not {size}")
-            data = _blosc(path)(data)
-        if len(data) != size:
-            raise ValueError(f"it holds {len(data)} bytes, not {size}")
+        spans = [[0, len(data)]]
+        if index:
+            spans = np.frombuffer(data[-index:-4], "<u8").reshape(-1, 2).tolist()
+        for (_, corner), (start, length) in zip(places, spans, strict=True):
+            beyond = any(n >= m for n, m in zip(corner, needed, strict=True))
+            if start == length == _NEVER_WRITTEN and beyond:
+                continue
+            chunk = _decoded(data[start : start + length], array.codec, size, path)
+            at = tuple(slice(n, n + m) for n, m in zip(corner, array.chunks, strict=True))
+            found[at] = np.frombuffer(chunk, dtype=array.dtype).reshape(array.chunks)
+    return found
+
+
+def _decoded(data: bytes, codec: str | None, size: int, path: Path) -> bytes:
+    """The bytes of a chunk: as many as its array declares, and never more in memory."""
+    import pyarrow as pa
+
+    if codec in ("gzip", "zlib"):
+        data = zlib.decompressobj(wbits=47).decompress(data, size + 1)
+    elif codec == "zstd":
+        data = pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True)
+    elif codec == "blosc":
+        claimed = int.from_bytes(data[4:8], "little"), int.from_bytes(data[12:16], "little")
+        if claimed != (size, len(data)):
+            raise ValueError(f"it claims {claimed[0]} bytes, not {size}")
+        data = _blosc(path)(data)
+    if len(data) != size:
+        raise ValueError(f"it holds {len(data)} bytes, not {size}")
     return data
 
 
