@@ -77,6 +77,7 @@ SHOTS = (
         height=785,
         numbered=(".word", ".lead", "#chart", "#first-slides"),
     ),
+    Shot("report-chart", "#chart", width=1440),
     Shot("report-slide", "#slide-view", height=900, fragment=f"#slide={OPEN}"),
 )
 

@@ -147,7 +147,7 @@ export function drawCarried(
         "data-ranking": ranking,
       }),
     );
-  typicalMark(svg, chart, lines, x, y, box.right);
+  typicalMark(svg, chart, lines, x, y, box.right, wide);
   const entries = lines.map((line) => ({
     name: line.name,
     says: line.says,
@@ -199,13 +199,14 @@ function typicalMark(
   x: (k: number) => number,
   y: (share: number) => number,
   right: number,
+  wide: boolean,
 ): void {
   const own = lines.find((line) => line.ranking === (chart.best ?? chart.map));
   if (chart.typical === null || !own || chart.typical > chart.ks[chart.ks.length - 1]) return;
   const fill = stroke(own.ink);
   const [cx, cy] = [x(chart.typical), y(valueAt(chart, own.share, chart.typical))];
   const amount = counted(chart.typical);
-  const said = right < WIDE ? `typical: ${amount}` : `${amount} on a typical slide`;
+  const said = wide ? `${amount} on a typical slide` : `typical: ${amount}`;
   const long = 7 * said.length;
   const leftwards = cx > 46 + 0.92 * long;
   const inside = cx + 10 + long < right;

@@ -90,7 +90,8 @@ export function slideView(
     actions.chosen({ slide: payload.slides.id[index], k: data.ks[at], left, right });
   }
 
-  const carried = payload.gallery?.counts[payload.map]?.[index] ?? null;
+  const counts = payload.gallery?.counts ?? {};
+  const carried = counts[payload.map]?.[index] ?? counts[best]?.[index] ?? null;
   const start = link.k ?? carried ?? data.msk[beside] ?? data.msk[pair[0]] ?? 1;
   move(data.ks.findLastIndex((k) => k <= start));
   const [legend, chart] = curves.chart.body;
