@@ -2,8 +2,9 @@
 
 Takes folders of ``foci train`` called COHORT-NAME-PRESET-SEED beside the folders of their cohorts
 (``backbone_table.py`` trains such), audits them with the rankings that question 1 rests on, and
-prints the rows of the table in docs/statistics.md. D is against random orders, p against
-content-free maps.
+prints the table of docs/appendix/answers.md. D is against random orders, p against content-free
+maps. "Before" is the answer of a study under earlier rules, for all of its seeds together, from
+docs/appendix/study-foci.csv: equal numbers of sure slides show that it is the same classifier.
 
     python benchmarks/answer_table.py FOLDER [--only 'lung-*-0']
 """
@@ -11,6 +12,7 @@ content-free maps.
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 
 import torch
@@ -22,6 +24,13 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.bags import Cohort
 
+STUDY = Path(__file__).parents[1] / "docs/appendix/study-foci.csv"
+COHORTS = {"lung": "TCGA lung", "lc25000": "LC25000 bags"}
+HEAD = (
+    "classifier", "sure slides before", "now", "answer before", "now", "D, sufficiency",
+    "D, necessity", "p", "what the audit says",
+)  # fmt: skip
+
 
 def main() -> None:
     """Audit what has not been audited yet, one row each."""
@@ -30,9 +39,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["*-*-*-[0-9]"], help="patterns of folders")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print(
-        "| classifier | sure slides | answer | D, sufficiency | D, necessity | p |\n|-|-|-|-|-|-|"
-    )
+    print(f"| {' | '.join(HEAD)} |\n|{'-|' * len(HEAD)}")
     for model in sorted({one for glob in options.only for one in options.folder.glob(glob)}):
         if (model / "backbone.json").exists():
             print(row(model, audited(model, options.folder)), flush=True)
@@ -53,8 +60,22 @@ def row(model: Path, audit: StoredAudit) -> str:
     found, null = answers.map.comparison, answers.map.null
     axes = (None, None) if found is None else (found.sufficiency, found.necessity)
     p = "" if null is None else f"{null.pvalue:.3f}"
-    cells = [answers.map.answer, *(difference(axis) for axis in axes), p]
-    return f"| {model.name} | {answers.n_decided} | {' | '.join(cells)} |"
+    sure, before = earlier(model.name)
+    cells = [sure, str(answers.n_decided), before, answers.map.answer]
+    cells += [*(difference(axis) for axis in axes), p, answers.map.sentences[0]]
+    return f"| {model.name} | {' | '.join(cells)} |"
+
+
+def earlier(name: str) -> tuple[str, str]:
+    """Sure slides and answers of the study under earlier rules; empty where it had no such."""
+    cohort, classifier, seed = name.split("-", 1)[0], name.split("-", 1)[1], int(name[-1])
+    with STUDY.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            own = classifier.startswith(f"{row['classifier'].lower()}-paper")
+            if row["cohort"] == COHORTS.get(cohort) and own:
+                sure = row["decided slides"].split(", ")[seed]
+                return sure, row["can I believe the map?"]
+    return "", ""
 
 
 def difference(axis: AxisComparison | None) -> str:

@@ -38,7 +38,7 @@ from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
 from foci.audits.null_maps import NullMaps, draw_null_maps
-from foci.audits.parts import Assembly, PartialResults
+from foci.audits.parts import Shards
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
@@ -179,8 +179,9 @@ class Clock:
             (EmbeddedBag, "curves", self.timed(EmbeddedBag.curves, direction)),
             (audit_slide, "minimal_set", minima(minimal_set)),
             (audit_slide.SlideReveal, "_job", revealed),
-            (PartialResults, "_write", staticmethod(writing(PartialResults._write))),
-            (Assembly, "finish", writing(Assembly.finish)),
+            (audit_slide.ShardReveal, "_measured", writing(audit_slide.ShardReveal._measured)),
+            (Shards, "write", writing(Shards.write)),
+            (Shards, "finish", writing(Shards.finish)),
             (audit_run, "_conclude", writing(audit_run._conclude)),
         ]  # fmt: skip
         before = [(owner, name, owner.__dict__[name]) for owner, name, _ in watched]

@@ -3,7 +3,8 @@
 For one trained classifier and its test slides: random orders, random directions in feature space
 and the attention of untrained ABMIL are each judged as the map of an audit, by the audit's own code
 and with other content-free maps each time, drawn from a pool. Evidence with noise on its ranks
-shows the power. Prints one row of the table in docs/statistics.md per kind of map, as JSON.
+shows the power. Prints one row of the table in docs/statistics.md per kind of map, as JSON. A risk
+or a number is read against its cut, with the columns of the demo.
 
     python benchmarks/calibration.py MODEL COHORT [--trials 200] [--patients 24]
 """
@@ -36,11 +37,16 @@ from foci.audits.measure import (
     null_areas,
 )
 from foci.audits.null_maps import FEW_MAPS, SAMPLE, NullMaps
+from foci.audits.outputs import with_sides
 from foci.audits.reveal import SlideReveal
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
+from foci.backbones.saved import read_record
 from foci.bags import Bag, Cohort
+from foci.bags.outcomes import Kind, Outcomes
+from foci.demo.outcomes import COLUMNS
 from foci.metrics.answers import BELIEVED
+from foci.outputs import SURVIVAL
 from foci.rankings import Ranking, score
 from foci.rankings.controls import null_directions
 from foci.reveal import Curve, EmbeddedBag, Revealer
@@ -62,8 +68,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     (features,) = options.cohort.glob("features*")
-    cohort = Cohort.read(features, options.cohort / "cohort.csv")
-    sources = open_sources(options.model, cohort)
+    output = read_record(options.model).output
+    kind_of: Kind = "survival" if output in SURVIVAL else "value"
+    columns = None if output is None else Outcomes(kind_of, COLUMNS[output])
+    cohort = Cohort.read(features, options.cohort / "cohort.csv", outcomes=columns)
+    sources, _ = with_sides(open_sources(options.model, cohort), AuditSettings())
     bench = Bench(sources.backbone, sources.cohort, options.patients, options.seed)
     for kind in options.kinds:
         answers = Counter(bench.judge(kind, options.trials, options.seed))
@@ -178,8 +187,12 @@ class Bench:
             chosen = [*rng.permutation(POOL)[:n_maps], *range(POOL, POOL + len(REFERENCES))]
             both = stacked(own.tables["prediction"], self.known.tables["prediction"])
             tables: Any = {"prediction": both}
+            found = {
+                name: np.concatenate([getattr(own, name), getattr(self.known, name)])
+                for name in ("first_tiles_tied", "kept")
+            }
             nulls = self.nulls[chosen]
-            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls))
+            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls, **found))
 
     def measured(self, curves: list[Curve]) -> MeasuredSlides:
         """Some rankings, at the counts of the content-free maps too."""

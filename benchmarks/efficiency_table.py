@@ -24,10 +24,9 @@ from foci import backbones
 from foci.audits.sources import open_sources
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
-from foci.metrics import efficiencies
+from foci.metrics import decisive_k, efficiencies
 from foci.rankings import available, minimal_set, score
 from foci.reveal import Revealer
-from foci.selectors.criterion import read_orders
 
 GREEDY, K_MAX = "greedy-deletion", 256
 LEFT_OUT = {"selector", "from-file"}
@@ -90,8 +89,10 @@ def measured(model: Path, cohort: Path, kappa: float) -> dict[str, Any]:
             bag = bag.with_target(int(full.argmax()))
             orders = {name: ranked(name, backbone, bag) for name in names}
             every = [torch.from_numpy(order) for own in orders.values() for order in own]
-            readings = iter(read_orders(bag, every, bag.target, kappa=kappa))
-            counts = {name: [next(readings).decisive for _ in own] for name, own in orders.items()}
+            ks = torch.arange(1, min(K_MAX, len(bag) - 1) + 1)
+            both = zip(bag.curves(every, ks), bag.curves(every, ks, "delete"), strict=True)
+            sizes = (decisive_k(up, ks, down, ks, bag.target, kappa) or np.nan for up, down in both)
+            counts = {name: [next(sizes) for _ in own] for name, own in orders.items()}
             best = counts["evidence"][0]
             known = None if np.isnan(best) else orders["evidence"][0][: int(best)].tolist()
             proven = minimal_set(bag, kappa, known)

@@ -70,7 +70,7 @@ def killed_after(part: str) -> Iterator[None]:
 
 
 def _unfinished_audit(files: Path) -> None:
-    with killed_after("curves/00001.part"):
+    with killed_after("parts/00001.part"):
         audit(files)
 
 
@@ -81,7 +81,7 @@ def _resumed_audit(files: Path) -> Any:
 
 def _opened_audit(files: Path) -> Any:
     found = StoredAudit.load(files / "out")
-    curves = [found.curves.every_seed(name) for name in found.curves.rankings]
+    curves = [list(own) for name in found.curves.rankings for own in found.curves.every_seed(name)]
     return digest([content(found.folder), found.summary.to_json(), curves, found.slides])
 
 

@@ -118,6 +118,15 @@ def in_percent(share: float) -> str:
     return f"{decimals(100 * share, 0)}%"
 
 
+PLAIN_NAMES = {
+    "native": "the model's map",
+    "evidence": "one-tile test",
+    "selector": "trained order",
+    "random": "random tiles",
+    "minimal": "proven smallest sets",
+}
+"""What rankings are called on a first screen; a map from a file keeps its own name."""
+
 COLOURS: dict[str, tuple[str, str]] = {
     "native": ("#1d5fa8", "#6fb3ff"),
     "evidence": ("#c2410c", "#fb923c"),

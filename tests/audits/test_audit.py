@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder import CURVES, part_name
 from foci.errors import FociError
 
 
@@ -69,7 +70,14 @@ def test_another_format_is_refused_in_one_line(
 
 @pytest.mark.parametrize(
     "name",
-    ["summary.json", "slides.parquet", "curves.parquet", "rankings.parquet", "tables/slides.csv"],
+    [
+        "summary.json",
+        "slides.parquet",
+        "curves/part-00001.parquet",
+        "rankings/part-00000.parquet",
+        "measured/part-00002.safetensors",
+        "tables/slides.csv",
+    ],
 )
 def test_a_folder_that_lost_a_file(audited: StoredAudit, tmp_path: Path, name: str) -> None:
     shutil.copytree(audited.folder, tmp_path / "out")
@@ -107,9 +115,9 @@ def test_a_manifest_that_names_other_classes_than_the_curves(
 
 def test_a_column_of_the_curves_with_empty_cells(audited: StoredAudit, tmp_path: Path) -> None:
     folder = shutil.copytree(audited.folder, tmp_path / "a")
-    table = pq.read_table(folder / "curves.parquet")
+    table = pq.read_table(folder / part_name(CURVES, 0))
     place = table.column_names.index("n_tiles")
     odd = table.set_column(place, "n_tiles", pa.nulls(len(table), pa.int32()))
-    pq.write_table(odd, folder / "curves.parquet")
-    with pytest.raises(FociError, match=r"curves\.parquet: cannot be read \(column n_tiles has"):
+    pq.write_table(odd, folder / part_name(CURVES, 0))
+    with pytest.raises(FociError, match=r"00000\.parquet: cannot be read \(column n_tiles has"):
         _ = StoredAudit.load(folder, accept_changed=True).curves

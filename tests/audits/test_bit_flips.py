@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.folder import CURVES, RANKINGS, SLIDES
+from foci.audits.folder import CURVES, MEASURED, RANKINGS, part_name
 from foci.audits.jobs import RankingJob
-from foci.audits.parts import PartialResults
 from foci.rankings import EmbeddedBag
 from tests.bit_flips import SUBJECTS, Flips, flipped, killed_after
 from tests.makers.audits import audit, content
@@ -21,14 +20,15 @@ def test_no_bit_changes_a_number_silently(name: str, tmp_path: Path) -> None:
     assert [one for one in found if one[0] not in ("noticed", "harmless")] == []
 
 
-@pytest.mark.parametrize("table", [SLIDES, RANKINGS, CURVES])
+@pytest.mark.parametrize("table", [None, RANKINGS, CURVES, MEASURED])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_damaged_part_is_computed_again_in_its_turn(
-    files: Path, table: str, workers: int, monkeypatch: pytest.MonkeyPatch
+    files: Path, table: str | None, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with killed_after("curves/00001.part"):
+    with killed_after("parts/00001.part"):
         audit(files)
-    path = PartialResults(files / "out").path(table, 0)
+    name = "parts/00000.part" if table is None else part_name(table, 0)  # the receipt, or a part
+    path = files / "out" / name
     path.write_bytes(flipped(path.read_bytes(), 8 * (path.stat().st_size // 2) + 3))
     ranked: list[str] = []
     rank = RankingJob.rank

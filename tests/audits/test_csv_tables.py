@@ -15,7 +15,7 @@ from foci.words import from_csv_cell
 from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
 from tests.makers.folders import SKIPPED
 
-KEYS = ("msk", "reach", "aukc", "faithfulness", "decisive", "decisive_found")
+KEYS = ("msk", "reach", "aukc", "faithfulness", "relevance_gain", "decisive", "decisive_found")
 COUNTS: Counts = {
     "native": [[4, None, 8]],
     "selector": [[2, 2, None], [4, 6, 4]],

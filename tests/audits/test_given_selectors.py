@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder import part_name
 from foci.audits.run import RunOptions, run
 from foci.audits.sources import Sources
 from foci.errors import FociError
@@ -35,7 +36,7 @@ def ready(
 
 def test_the_curves_are_those_of_an_audit_that_fits(files: Path, selector: Path) -> None:
     own, given = audit(files), ready(files, selector)
-    for name in ("curves.parquet", "rankings.parquet", "slides.parquet"):
+    for name in (part_name("curves", 0), part_name("rankings", 2), "slides.parquet"):
         assert (own.folder / name).read_bytes() == (given.folder / name).read_bytes()
     assert given.manifest.selectors == own.manifest.selectors
     assert given.manifest.run_inputs["selectors"] == {
@@ -50,7 +51,7 @@ def test_it_needs_no_slides_to_fit_on(files: Path, selector: Path) -> None:
     kept = [line for line in lines if not line.endswith(("train", "val"))]
     (files / "labels.csv").write_text("\n".join(kept) + "\n")
     alone = content(ready(files, selector, "alone").folder)
-    assert alone["curves.parquet"] == whole["curves.parquet"]
+    assert alone[part_name("curves", 1)] == whole[part_name("curves", 1)]
 
 
 def test_only_the_ranking_that_varies(files: Path, selector: Path) -> None:

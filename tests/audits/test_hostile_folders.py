@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder import CURVES, RANKINGS, SLIDES, SUMMARY
+from foci.audits.folder import SLIDES, SUMMARY, part_name
 from foci.errors import FociError
 from foci.exports.run import export
 from foci.exports.tables import read_names
@@ -23,6 +23,8 @@ from foci.viewer.slides import Catalogue
 from foci.words import decimals
 from tests.cli.invoke import Foci
 from tests.makers.folders import write_folder
+
+CURVES, RANKINGS = part_name("curves", 0), part_name("rankings", 0)
 
 
 @pytest.fixture
@@ -48,17 +50,17 @@ TABLES = {
     "no tiles of a slide": (
         RANKINGS,
         lambda t: t.filter(pc.not_equal(t["slide_id"], t["slide_id"][0])),
-        "rankings.parquet: has no tiles of ",
+        "rankings: has no tiles of ",
     ),
     "a text as score": (
         RANKINGS,
         with_column("score:native", lambda n: pa.array(["x"] * n)),
-        r"rankings.parquet: cannot be read \(0 empty cells of type string, not double\)",
+        r"part-00000.parquet: cannot be read \(0 empty cells of type string, not double\)",
     ),
     "fractions as corners": (
         RANKINGS,
         with_column("x", lambda n: pa.array([0.5] * n)),
-        r"rankings.parquet: cannot be read \(0 empty cells of type double, not int64\)",
+        r"part-00000.parquet: cannot be read \(0 empty cells of type double, not int64\)",
     ),
     "no count of tiles": (
         SLIDES,

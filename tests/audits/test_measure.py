@@ -15,7 +15,7 @@ from foci.audits.measure import (
     Threshold,
     WholeSlides,
     absolute,
-    common_counts,
+    counts_shared,
     few_decided,
     followed,
     mean_curve,
@@ -342,20 +342,24 @@ def test_one_seed_without_shared_counts_leaves_the_others() -> None:
 def test_bands() -> None:
     ks = np.array([1, 2])
     both = np.array([[[0.0, 0.5], [1.0, 0.5]], [[0.5, 0.5], [0.5, 1.0]]])
-    by_slide = mean_curve(ks, both, over_orders=False)
+    by_slide = mean_curve(ks, [both], over_orders=False)
     assert by_slide.mean == [0.5, 0.625]
     assert by_slide.low == [0.375, 0.5625]  # quartiles of (0.25, 0.75) and (0.5, 0.75)
-    by_order = mean_curve(ks, both, over_orders=True)
+    by_order = mean_curve(ks, [both], over_orders=True)
     assert by_order.mean == [0.5, 0.625]
     assert (by_order.low, by_order.high) == ([0.5, 0.5], [0.5, 0.75])
-    band = mean_curve(ks[:1], np.array([[[0.97]], [[0.93]], [[0.98]]]), over_orders=True)
+    band = mean_curve(ks[:1], [np.array([[[0.97]], [[0.93]], [[0.98]]])], over_orders=True)
     assert (band.low, band.high) == ([0.93], [0.98])
     assert band.mean == pytest.approx([0.96])
 
 
 def test_the_largest_slide_gives_the_counts() -> None:
     curves = [curve(f"s{n}", "native", None, 1, n_tiles=n) for n in (3, 9, 5)]
-    assert common_counts(curves).tolist() == list(range(1, 10))
+    shared, reaching = counts_shared(curves)
+    assert (shared.tolist(), reaching.tolist()) == (
+        [0, *[3] * 3, *[2] * 2, *[1] * 4],
+        [*[3] * 4, *[2] * 2, *[1] * 4],
+    )
 
 
 @given(
@@ -369,4 +373,5 @@ def test_common_counts_by_loop(counts: list[list[int]]) -> None:
     ]
     every = sorted({k for ks in counts for k in ks})
     expected = [k for k in every if all(k in ks for ks in counts if ks[-1] >= k)]
-    assert common_counts(curves).tolist() == expected
+    shared, reaching = counts_shared(curves)
+    assert np.flatnonzero((shared == reaching) & (shared > 0)).tolist() == expected

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from foci.audits import CurveTable, StoredAudit, null_maps
-from foci.audits.folder import CURVES
+from foci.audits.folder import CURVES, parts_of
 from foci.audits.measure import REFERENCES
 from foci.audits.null_maps import FEW_MAPS, draw_null_maps
 from foci.audits.run import RunOptions, run
@@ -190,31 +190,35 @@ def test_nothing_is_believed_where_slides_are_too_small(cohort: Cohort, tmp_path
     assert (found.null, found.answer in BELIEVED) == (None, False)
 
 
+def bytes_of(audit: StoredAudit) -> list[bytes]:
+    return [path.read_bytes() for path in parts_of(audit.folder, CURVES)]
+
+
 def test_a_killed_transformer_audit_and_two_workers_store_the_same_maps(files: Path) -> None:
     chosen = settings(rankings=("native", "random"), kappa=0.51)
     sources = Sources(TRANSFORMER, read(files, n_cap=None))
-    with dies_before("curves/00001.part"), pytest.raises(Killed):
+    with dies_before("parts/00001.part"), pytest.raises(Killed):
         run(sources, chosen, files / "out")
     resumed, whole = run(sources, chosen, files / "out"), run(sources, chosen, files / "whole")
     assert any(len(curve.ks) for curve in whole.curves.null_maps)
     by_two = run(sources, chosen, files / "two", RunOptions(workers=2))
-    assert (by_two.folder / CURVES).read_bytes() == (whole.folder / CURVES).read_bytes()
+    assert bytes_of(by_two) == bytes_of(whole)
     assert without_places(content(resumed.folder)) == without_places(content(whole.folder))
 
 
 def test_two_workers_and_repeated_runs_store_the_same_maps(files: Path) -> None:
     quick = {"rankings": ("native", "random")}
     found = [audit(files, f"by-{i}", quick, workers=n) for i, n in enumerate((1, 1, 2))]
-    bytes_of = [(one.folder / CURVES).read_bytes() for one in found]
-    assert bytes_of[0] == bytes_of[1] == bytes_of[2]
+    stored = [bytes_of(one) for one in found]
+    assert stored[0] == stored[1] == stored[2]
     assert any(len(curve.ks) for curve in found[0].curves.null_maps)
 
 
 def test_written_and_read_again(audited: StoredAudit) -> None:
-    again = CurveTable.read(audited.folder / CURVES)
+    again = CurveTable.read(audited.folder)
     sizes = [len(curve.probs) for curve in again.null_maps]
     assert sizes == [141 * len(curve.ks) for curve in again.null_maps]
-    assert again.up_to(1).null_maps == again.null_maps  # deletion is no budget
+    assert again.up_to(1).null_maps is again.null_maps  # deletion is no budget
 
 
 def test_p_is_that_of_a_slow_loop() -> None:

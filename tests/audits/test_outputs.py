@@ -1,5 +1,6 @@
 """Audits of risks and numbers, with planted tiles, and what is asked for where it is not known."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,17 @@ import torch
 import foci
 from foci import backbones
 from foci.audits import StoredAudit
+from foci.audits.jobs import DELETED_ORDERS, RankingJob
+from foci.audits.measure import Threshold
 from foci.audits.outputs import outcome_split_scores
+from foci.audits.reveal import SlideReveal
+from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.backbones.saved import read_record
 from foci.backbones.sides import scalar
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
+from foci.bags import Bag, Slide
 from foci.bags.outcomes import Outcomes
 from foci.errors import FociError
 from foci.metrics import c_index, r_squared
@@ -191,3 +197,95 @@ def test_a_cut_means_nothing_for_classes(tmp_path: Path) -> None:
     cohort, _ = planted(tmp_path, Outcomes.named(value="score"), slides=12)
     with pytest.raises(FociError, match="--cut: means nothing for classes"):
         foci.audit(attending(), cohort, tmp_path / "audit", cut=1.0, progress=False)
+
+
+def test_relevance_gain_is_the_area_between_both_removals(tmp_path: Path) -> None:
+    """Every count by brute force, in units of the output's spread, under every stored order."""
+    cohort, _ = planted(tmp_path, Outcomes.named(value="score"), slides=24)
+    model = attending()
+    done = foci.audit(
+        model, cohort, tmp_path / "audit", output="regression", progress=False, **FAST
+    )
+    cut, scale = done.manifest.settings.cut, done.manifest.settings.scale
+    measured = done.measured().tables["prediction"]
+    ids = done.measured().slides.ids
+    for slide in list(done.tiles())[:3]:
+        x = cohort.bag(slide.slide_id).x
+        for name in ("minimal", "evidence"):
+            order, n = torch.from_numpy(slide.order(name)), len(slide)
+
+            def g(tiles, x=x, whole=x) -> float:
+                side = 1 if float(scalar(model(whole), "regression")) >= cut else -1
+                return side * (float(scalar(model(x[tiles]), "regression")) - cut) / scale
+
+            least = [g(order[: n - r]) for r in range(n)]
+            most = [g(order[r:]) for r in range(n)]
+            area = (np.trapezoid(least) - np.trapezoid(most)) / (n - 1)
+            found = measured.of(name).relevance_gain[0, ids.index(slide.slide_id)]
+            assert found == pytest.approx(area, abs=1e-4)
+    numbers = done.summary.views["prediction"]
+    assert numbers["minimal"].relevance_gain.low > 0
+    again = done.recompute(kappa=0.8).views["prediction"]["minimal"]
+    assert again.relevance_gain.estimate == pytest.approx(
+        numbers["minimal"].relevance_gain.estimate, abs=1e-9
+    )
+    rows = (tmp_path / "audit" / "tables" / "rankings.csv").read_text().splitlines()
+    assert "relevance_gain" in rows[0].split(",")
+
+
+def test_a_model_without_a_closed_form_stores_a_few_counts_to_the_last_tile() -> None:
+    """Beside its curves, which stay as they are."""
+    torch.manual_seed(0)
+    widths = {"d": 16, "heads": 2, "depth": 1, "hidden": 16, "head_hidden": 8}
+    model = backbones.create("transmil", d_in=8, n_classes=2, **widths)
+    model.requires_grad_(False).eval()
+    bag = Bag("s", np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
+    one = SlideReveal(model, AuditSettings(null_maps=0))
+    jobs = [RankingJob("native"), RankingJob("random", orders=4)]
+    curves = one(Slide("s", "p"), bag, jobs).curves
+    one.has_tails = False
+    for name, own in one(Slide("s", "p"), bag, jobs).curves.items():
+        for first, second in zip(curves[name], own, strict=False):
+            assert np.array_equal(first.ks, second.ks)
+            assert np.array_equal(first.probs, second.probs)
+    by_way = {curve.direction: curve for curve in curves["native"]}
+    assert by_way["insert"].ks.max() == 256
+    assert by_way["insert-tail"].ks.tolist() == [266, 277, 288, 299]
+    assert by_way["delete-tail"].ks[-1] == 299
+    assert by_way["delete-tail"].ks[0] > by_way["delete"].ks.max()
+    assert sum(curve.direction == "insert-tail" for curve in curves["random"]) == DELETED_ORDERS
+
+
+def test_one_class_is_followed_on_every_slide(tmp_path: Path) -> None:
+    """A view of its own, with maps for that class; the answers rest on slides called so."""
+    cohort, _ = planted(tmp_path, Outcomes.named(value="score"), slides=24)
+    cohort = replace(
+        cohort, classes=("normal", "tumour"),
+        slides=tuple(
+            replace(s, label="tumour" if s.outcome[0] > 0 else "normal", outcome=()) for s in cohort
+        ),
+    )  # fmt: skip
+    model = attending(slope=4.0)
+    rankings = {"rankings": ("native", "evidence", "random")}
+    plain = foci.audit(model, cohort, tmp_path / "a", progress=False, **FAST, **rankings)
+    done = foci.audit(
+        model, cohort, tmp_path / "b", target_class="tumour", progress=False, **FAST, **rankings
+    )
+    measured, before = done.measured(), plain.measured()
+    assert set(done.summary.views) == {"prediction", "label", "class"}
+    assert (measured.targets["class"] == 1).all()
+    called = measured.slides.predictions == 1
+    assert 0 < called.sum() < len(called)
+    own, others = measured.of("evidence", "class"), before.of("evidence")
+    assert np.array_equal(own.msk[:, called], others.msk[:, called], equal_nan=True)
+    assert done.summary.answers.n_decided == int(Threshold(0.9).decided(measured.slides).sum())
+    assert not Threshold(0.9).decided(measured.slides)[~called].any()
+    # on a slide called normal, the first tiles of its map are those that speak for tumour
+    tiles = {one.slide_id: one for one in done.tiles()}
+    name = next(n for n, yes in zip(measured.slides.ids, called, strict=True) if not yes)
+    x = cohort.bag(name).x
+    alone = np.array([float(scalar(model(x[[i]]), "regression")) for i in range(len(x))])
+    usual = {one.slide_id: one for one in plain.tiles()}[name].order("evidence")[0]
+    assert alone[usual] < 0 < alone[tiles[name].order("evidence")[0]]
+    with pytest.raises(FociError, match="--target-class x: is no class of the model; give one of"):
+        foci.audit(model, cohort, tmp_path / "c", target_class="x", progress=False)

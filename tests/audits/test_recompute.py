@@ -29,7 +29,7 @@ def test_nothing_differs(audit: StoredAudit) -> None:
 
 
 def test_another_threshold_and_budget_are_read_from_the_stored_curves(audit: StoredAudit) -> None:
-    before = {p: p.read_bytes() for p in audit.folder.iterdir()}
+    before = {p: p.read_bytes() for p in audit.folder.rglob("*") if p.is_file()}
     found = recompute(audit, kappa=0.8, k_max=5)
     want = summary_of(
         COUNTS,
@@ -40,7 +40,7 @@ def test_another_threshold_and_budget_are_read_from_the_stored_curves(audit: Sto
     assert found.views == want.views
     assert found.answers == want.answers
     assert (found.kappa, found.k_max, found.n_skipped) == (0.8, 5, 1)
-    assert {p: p.read_bytes() for p in audit.folder.iterdir()} == before
+    assert {p: p.read_bytes() for p in audit.folder.rglob("*") if p.is_file()} == before
 
 
 def test_relative_answers_are_added_and_nothing_else_changes(audit: StoredAudit) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder import CURVES, parts_of
 from foci.audits.jobs import RankingJob
 from foci.audits.manifest import read_manifest
 from foci.errors import FociError
@@ -75,9 +76,9 @@ def test_killed_before_every_single_write(files: Path, audited: StoredAudit) -> 
                     StoredAudit.load(files / "out")
             else:
                 break
-    # manifest; one epoch, weights, facts; manifest with the threads; 3 blocks of 3 files; 3 tables;
+    # manifest; one epoch, weights, facts; manifest with the threads; 3 shards of 5 files; slides;
     # summary; 7 CSV; manifest
-    assert len(met) == 1 + 3 + 1 + 9 + 3 + 1 + 7 + 1
+    assert len(met) == 1 + 3 + 1 + 15 + 1 + 1 + 7 + 1
     assert without_places(content(files / "out")) == without_places(content(audited.folder))
     assert not (files / "out" / "parts").exists()
 
@@ -127,12 +128,13 @@ def test_only_what_is_missing_is_computed(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with dies_before("curves/00001.part"), pytest.raises(Killed):
+    with dies_before("parts/00001.part"), pytest.raises(Killed):
         audit(files)
-    done = sorted(p.parent.name + "/" + p.name for p in (files / "out" / "parts").rglob("*.*"))
-    assert done == [
-        "curves/00000.part", "rankings/00000.part", "rankings/00001.part",
-        "slides/00000.part", "slides/00001.part",
+    assert sorted(path.name for path in (files / "out" / "parts").iterdir()) == [
+        "00000.means", "00000.part", "00001.means",
+    ]  # fmt: skip
+    assert [path.name for path in parts_of(files / "out", CURVES)] == [
+        "part-00000.parquet", "part-00001.parquet",
     ]  # fmt: skip
     ranked: list[tuple[str, str]] = []
     rank = RankingJob.rank
@@ -180,8 +182,9 @@ def test_other_software_does_not_go_on(files: Path, monkeypatch: pytest.MonkeyPa
 
 def test_features_that_changed_meanwhile_are_noticed(files: Path) -> None:
     quick = {"rankings": ("native", "random")}
-    with dies_before("curves/00000.part"), pytest.raises(Killed):
+    with dies_before("parts/00001.part"), pytest.raises(Killed):
         audit(files, changes=quick)
+    parts_of(files / "out", CURVES)[0].write_bytes(b"damaged")
     path = files / "features" / "s09.h5"
     stamp = path.stat()
     other = bytearray(path.read_bytes())

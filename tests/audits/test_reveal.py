@@ -1,10 +1,11 @@
-"""Slides are ranked and revealed block by block; a block is written as soon as it is whole."""
+"""Slides are ranked and revealed shard by shard; a shard is written as soon as it is whole."""
 
 import copy
 import hashlib
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,10 @@ import torch
 from torch import Tensor
 
 from foci import rankings
-from foci.audits.folder import CURVES, SLIDES
 from foci.audits.jobs import PASS, PASSES, RankingJob
-from foci.audits.parts import PartialResults, RevealedSlide
+from foci.audits.parts import RevealedSlide, Shards
 from foci.audits.prepare import DriftCheck, check_deterministic
-from foci.audits.reveal import (
-    Block,
-    BlockReveal,
-    SlideReveal,
-    n_blocks,
-    reveal_blocks,
-)
+from foci.audits.reveal import ShardReveal, SlideReveal, n_shards, reveal_shards
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, CallableBackbone, create
 from foci.bags import Bag, Slide
@@ -128,33 +122,47 @@ def test_on_a_cpu_a_bag_is_read_as_it_is(files: Path) -> None:
 JOBS = (RankingJob("native"), RankingJob("random", orders=2))
 
 
-@pytest.mark.parametrize(("n", "size", "want"), [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2)])
+@pytest.mark.parametrize(
+    ("n", "size", "want"),
+    [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2), (4096, 4, 1024), (5000, 4, 1000)],
+)
 def test_how_many(n: int, size: int, want: int) -> None:
-    assert n_blocks([None] * n, size) == want  # type: ignore[list-item]
+    assert n_shards(n, size) == want
 
 
-def reveal_test_split(files: Path) -> PartialResults:
-    cohort, parts = read(files).split("test"), PartialResults(files / "out")
-    work = BlockReveal(cohort.store, SlideReveal(model(), settings()), JOBS, parts)
-    reveal_blocks(cohort.slides, work)
-    return parts
+def work_on(
+    files: Path, out: str, backbone: Backbone | None = None, n: int | None = None, **more: Any
+) -> ShardReveal:
+    cohort = read(files).split("test")
+    one = SlideReveal(backbone or model(), settings(), cohort.classes)
+    usual = {"jobs": JOBS, "shards": Shards(files / out)}
+    return ShardReveal(cohort.slides[:n], cohort.store, one, **{**usual, **more})
 
 
-def test_every_slide_is_in_one_block(files: Path, caplog: pytest.LogCaptureFixture) -> None:
+def written(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".") and path.suffix != ".lock"
+    }
+
+
+def test_every_slide_is_in_one_shard(files: Path, caplog: pytest.LogCaptureFixture) -> None:
     asked: list[int] = []
 
     def progress(items: Any, what: str) -> Any:
         asked.append(len(items))
         return items
 
+    work = work_on(files, "out")
     with showing(progress):
-        parts = reveal_test_split(files)
-    found = [[s.slide_id for s in parts.slides(number)] for number in range(3)]
+        reveal_shards(work)
+    found = [[s.slide_id for s in work.shards.receipt(number).slides] for number in range(3)]
     assert found == [["s09", "s10"], ["s11", "s12"], ["s13"]]
-    assert not parts.complete(3)
+    assert not work.shards.complete(3)
     assert caplog.messages == []
     with showing(progress):
-        reveal_test_split(files)
+        reveal_shards(work)
     assert asked == [5, 0]  # the second time everything is there
 
 
@@ -162,47 +170,60 @@ def test_two_processes_write_the_bytes_of_one(
     files: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (files / "features" / "s12.h5").write_bytes(b"cut")
-    cohort = read(files).split("test")
-    chosen, found = SlideReveal(model("transmil", depth=2, heads=2), settings()), []
+    found = []
     for number in (1, 2):
-        parts = PartialResults(files / f"out-{number}")
-        work = BlockReveal(cohort.store, chosen, JOBS, parts)
-        reveal_blocks(cohort.slides, work, workers=number, threads=1)
-        paths = sorted(parts.folder.rglob("*.part"))
-        found.append({str(p.relative_to(parts.folder)): p.read_bytes() for p in paths})
+        work = work_on(files, f"out-{number}", model("transmil", depth=2, heads=2))
+        reveal_shards(work, workers=number, threads=1)
+        found.append(written(work.shards.folder))
     assert found[0] == found[1]
-    assert len(found[0]) == 3 * 3  # slides, rankings, curves
+    assert len(found[0]) == 3 * 5  # three parts, what mean curves need, a receipt
     assert len(caplog.messages) == 2
     assert caplog.messages[0] == caplog.messages[1]
     assert caplog.messages[0].startswith("skipped s12: ")
 
 
-class DiesOnce(BlockReveal):
-    """Its process is killed in the middle of the second block, the first time."""
+class Dies(ShardReveal):
+    """Its process is killed in the middle of the second shard, so many times."""
 
-    def __call__(self, block: Block) -> Iterator[Slide]:
-        mark = self.parts.folder.parent / "died"
-        for slide in super().__call__(block):
+    times = 1
+
+    def compute(self, shard: int) -> Iterator[Slide]:
+        for slide in super().compute(shard):
             yield slide
-            if block.number == 1 and not mark.exists():
-                mark.touch()
+            marks = [self.shards.folder.parent / f"died-{n}" for n in range(self.times)]
+            left = [mark for mark in marks if not mark.exists()]
+            if shard == 1 and left:
+                left[0].touch()
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
-def test_a_worker_that_is_killed_costs_its_block(files: Path) -> None:
-    cohort, chosen = read(files).split("test"), SlideReveal(model(), settings())
-    whole = reveal_test_split(files)
-    parts = PartialResults(files / "killed")
-    parts.folder.parent.mkdir()
-    work = DiesOnce(cohort.store, chosen, JOBS, parts)
+class DiesOften(Dies):
+    times = 4
 
-    with pytest.raises(FociError, match="a worker process: exited unexpectedly"):
-        reveal_blocks(cohort.slides, work, workers=2, threads=1)
-    assert not parts.path(SLIDES, 1).exists()
-    reveal_blocks(cohort.slides, work, workers=2, threads=1)
-    for path in sorted(whole.folder.rglob("*.part")):
-        assert (parts.folder / path.relative_to(whole.folder)).read_bytes() == path.read_bytes()
+
+killed = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes die by a signal")
+
+
+@killed
+def test_a_worker_that_is_killed_is_replaced(files: Path) -> None:
+    whole, work = work_on(files, "out"), work_on(files, "killed")
+    reveal_shards(whole, threads=1)
+    dying = Dies(**{f.name: getattr(work, f.name) for f in fields(work)})
+    reveal_shards(dying, workers=2, threads=1)
+    assert (files / "died-0").exists()
+    assert written(work.shards.folder) == written(whole.shards.folder)
+
+
+@killed
+def test_a_shard_that_kills_every_worker_ends_the_run_which_resumes(files: Path) -> None:
+    whole, work = work_on(files, "out"), work_on(files, "killed")
+    reveal_shards(whole, threads=1)
+    dying = DiesOften(**{f.name: getattr(work, f.name) for f in fields(work)})
+    with pytest.raises(FociError, match="a worker process: its process was lost 4 times"):
+        reveal_shards(dying, workers=2, threads=1)
+    assert not work.shards.complete(1)
+    reveal_shards(dying, workers=2, threads=1)
+    assert written(work.shards.folder) == written(whole.shards.folder)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -214,8 +235,7 @@ def test_the_model_is_asked_again_halfway(files: Path, n: int) -> None:
         return 3 * x.mean(0)[:2]
 
     backbone = CallableBackbone(counted, D_IN, 2)
-    cohort = read(files).split("test")
-    drift = check_deterministic(backbone, cohort)
+    drift = check_deterministic(backbone, read(files).split("test"))
     assert drift is not None
     assert (drift.slide_id, len(calls)) == ("s09", 15 * 3 + 3)
     asked: list[tuple[str, int]] = []
@@ -233,10 +253,9 @@ def test_the_model_is_asked_again_halfway(files: Path, n: int) -> None:
             done += 1
 
     own = Watched(backbone, drift.slide_id, drift.bags, drift.first, drift.weights)
-    reveal = SlideReveal(backbone, settings())
-    work = BlockReveal(cohort.store, reveal, JOBS[1:], PartialResults(files / "out"), own)
+    work = work_on(files, "out", backbone, n, jobs=JOBS[1:], drift=own)
     with showing(progress):
-        reveal_blocks(cohort.slides[:n], work)
+        reveal_shards(work)
     assert asked == [("halfway through the run", n // 2)]
 
 
@@ -252,35 +271,28 @@ def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) ->
     assert steady is not None
     first = steady.first + torch.tensor([1.0, 0.0])
     other = DriftsInWorkers(backbone, steady.slide_id, steady.bags, first, steady.weights)
-    parts = PartialResults(files / "out")
-    work = BlockReveal(cohort.store, SlideReveal(backbone, settings()), JOBS, parts, other)
+    work = work_on(files, "out", backbone, drift=other)
     with pytest.raises(ChangedError, match=r"answer drifts: on s09 .* in a worker process differ"):
-        reveal_blocks(cohort.slides, work, workers=2)
+        reveal_shards(work, workers=2)
 
 
 def test_a_model_that_cannot_be_sent_is_refused(files: Path) -> None:
-    cohort = read(files).split("test")
     backbone = CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2, scores=lambda x: x[:, 0])
-    work = BlockReveal(
-        cohort.store, SlideReveal(backbone, settings()), JOBS, PartialResults(files / "out")
-    )
     with pytest.raises(FociError, match=r"workers: cannot be sent to another process.*--workers 1"):
-        reveal_blocks(cohort.slides, work, workers=2)
+        reveal_shards(work_on(files, "out", backbone), workers=2)
 
 
-def test_a_block_of_bad_slides_only(files: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_shard_of_bad_slides_only(files: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("s11", "s12"):
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
-    parts = reveal_test_split(files)
-    slides = parts.slides(1)
-    assert slides is not None
-    assert [s.skipped is None for s in slides] == [False, False]
-    assert len(parts.read(CURVES, 1)) == 0
+    work = work_on(files, "out")
+    reveal_shards(work)
+    receipt = work.shards.receipt(1)
+    assert [slide.skipped is None for slide in receipt.slides] == [False, False]
+    assert receipt.files == {}
     assert [line.split(":")[0] for line in caplog.messages] == ["skipped s11", "skipped s12"]
-    parts.path(CURVES, 1).unlink()
     caplog.clear()
-    parts = reveal_test_split(files)
-    assert len(parts.read(CURVES, 1)) == 0
+    reveal_shards(work)
     assert caplog.messages == []  # nothing was read again
 
 

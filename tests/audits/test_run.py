@@ -10,6 +10,7 @@ import torch
 
 from foci import rankings, selectors
 from foci.audits import StoredAudit
+from foci.audits.folder import CURVES, SUFFIXES, part_name
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
 from foci.audits.sources import Sources
@@ -21,7 +22,8 @@ from tests.makers.audits import audit, content, model, settings
 from tests.makers.cohorts import D_IN, read
 
 FILES = {
-    "manifest.json", "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json",
+    "manifest.json", "slides.parquet", "summary.json",
+    *(part_name(table, shard) for table in SUFFIXES for shard in range(3)),
     "selectors/seed-0/selector.json", "selectors/seed-0/selector.safetensors",
     "tables/rankings.csv", "tables/slides.csv", "tables/deletion.csv", "tables/comparisons.csv",
     "tables/carried.csv", "tables/agreement.csv", "tables/skipped.csv",
@@ -169,7 +171,7 @@ def test_labels_change_no_curve(files: Path) -> None:
     table = files / "labels.csv"
     table.write_text(table.read_text().replace(",a,", ",x,").replace(",b,", ",a,"))
     second = run(Sources(model(), read(files)), chosen, files / "other")
-    name = "curves.parquet"
+    name = part_name(CURVES, 0)
     assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
 
 

@@ -9,7 +9,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.folder import MANIFEST, TABLE_FILES, seed_folder
 from foci.audits.manifest import state_of
-from foci.audits.parts import check_no_links, clear, locked_run_folder, remove_parts, tidy
+from foci.audits.parts import check_no_links, clear, locked_run_folder, remove_receipts, tidy
 from foci.errors import FociError
 from foci.files.atomic import sweep
 from foci.files.hashes import digest
@@ -131,12 +131,12 @@ def test_force_follows_no_link(tmp_path: Path, place: str) -> None:
 
 
 def test_a_linked_file_loses_its_link_only(tmp_path: Path) -> None:
-    (tmp_path / "curves.parquet").write_text("mine")
+    (tmp_path / "slides.parquet").write_text("mine")
     out = manifest(tmp_path / "out")
-    (out / "curves.parquet").symlink_to(tmp_path / "curves.parquet")
+    (out / "slides.parquet").symlink_to(tmp_path / "slides.parquet")
     with locked_run_folder(out, {"kappa": 0.1}, VERSIONS, force=True):
-        assert not (out / "curves.parquet").is_symlink()
-    assert (tmp_path / "curves.parquet").read_text() == "mine"
+        assert not (out / "slides.parquet").is_symlink()
+    assert (tmp_path / "slides.parquet").read_text() == "mine"
 
 
 def test_the_tables_are_known_by_name(audited: StoredAudit) -> None:
@@ -158,10 +158,11 @@ def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:
 
 
 OWN = (
-    "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
+    "slides.parquet", "curves/part-00000.parquet", "rankings/part-123456.parquet",
+    "measured/part-00000.safetensors", "summary.json", "report.html",
     "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "report-k-5.html",
     "report-label.html", "report-prediction.html", "report-relative.html", "tables/rankings.csv",
-    "parts/curves/00000.part", "parts/curves/123456.part",
+    "parts/00000.part", "parts/123456.means", "parts/00000.lock", "parts/audited.json",
     *(f"selectors/seed-12/{name}" for name in FILES),
     "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
     ".writing-abc", "tables/.writing-def",
@@ -169,7 +170,8 @@ OWN = (
 FOREIGN = (
     "manifest.json", "notes.txt", "report.html.bak", "report-mine.html", "report-kappa.html",
     "my-report-k-5.html", "tables/mine.csv", "tables/figure.png",
-    "parts/curves/1.part", "parts/curves/00000.part.txt", "parts/mine.part",
+    "parts/1.part", "parts/00000.part.txt", "parts/mine.part", "curves/mine.parquet",
+    "curves/part-1.parquet", "measured/part-00000.parquet",
     "selectors/seed-0/notes.txt", "selectors/seed-old/selector.json",
     "selectors/mine/selector.safetensors", "thumbnails/mine.png",
 )  # fmt: skip
@@ -199,8 +201,8 @@ def test_own_files_go_and_others_stay(tmp_path: Path) -> None:
 
 def test_only_parts_are_removed(tmp_path: Path) -> None:
     fill(tmp_path, OWN)
-    remove_parts(tmp_path)
-    assert files(tmp_path) == {name for name in OWN if not name.startswith("parts/")}
+    remove_receipts(tmp_path)
+    assert files(tmp_path) == {n for n in OWN if not n.startswith("parts/") and ".writing" not in n}
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (audit / "tables").symlink_to(elsewhere)
     (audit / "selectors" / "seed-0").symlink_to(elsewhere)
     clear(audit)
-    remove_parts(audit)
+    remove_receipts(audit)
     tidy(audit)
     assert files(elsewhere) == {"00000.parquet", "rankings.csv", "selector.safetensors", LOCK}
 
@@ -244,7 +246,7 @@ def test_a_folder_that_the_run_made_goes_and_one_that_was_there_stays(tmp_path: 
 
 def test_results_stay_with_their_manifest(tmp_path: Path) -> None:
     for name, kept in {
-        "block": "parts/curves/00000.part",
+        "shard": "parts/00000.part",
         "fit": f"{seed_folder(Path(), 0)}/{METADATA}",
     }.items():
         out = tmp_path / name

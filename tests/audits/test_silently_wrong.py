@@ -16,7 +16,7 @@ import foci
 from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.numbers import split_scores
-from foci.audits.parts import PartialResults
+from foci.audits.parts import Shards
 from foci.audits.records import Alarm
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
@@ -316,7 +316,7 @@ def test_an_order_that_matters_although_declared_not_to_is_refused(folder: Path)
 def test_an_answer_that_drifts_voids_the_audit(
     folder: Path, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shift, reveal, write = [0.0], SlideReveal.__call__, PartialResults.write
+    shift, reveal, write = [0.0], SlideReveal.__call__, Shards.write
 
     def moved_by(step: Callable[..., Any]) -> Callable[..., Any]:
         def done(*arguments: Any) -> Any:
@@ -329,7 +329,7 @@ def test_an_answer_that_drifts_voids_the_audit(
     if when.startswith("halfway"):
         monkeypatch.setattr(SlideReveal, "__call__", moved_by(reveal))
     else:  # when all slides are done
-        monkeypatch.setattr(PartialResults, "write", moved_by(write))
+        monkeypatch.setattr(Shards, "write", moved_by(write))
     function = CallableBackbone(lambda x: x.mean(0)[:2] + torch.tensor([0, shift[0]]), D_IN, 2)
     chosen = {**QUICK, "rankings": ("random",), "block": 100}
     with pytest.raises(FociError, match=f"answer drifts: on s00 its probabilities {when} differ"):

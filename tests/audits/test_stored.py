@@ -69,8 +69,9 @@ def test_the_only_tile_of_a_bag_cannot_be_deleted() -> None:
 
 
 def test_a_table_finds_its_curves(tmp_path: Path) -> None:
-    pq.write_table(curves_to_arrow(some()), tmp_path / "curves.parquet")
-    table = CurveTable.read(tmp_path / "curves.parquet")
+    (tmp_path / "curves").mkdir()
+    pq.write_table(curves_to_arrow(some()), tmp_path / "curves" / "part-00000.parquet")
+    table = CurveTable.read(tmp_path)
     assert table.slide_ids == ("a", "ä b", "c")
     assert table.rankings == ("native", "random")
     assert table.seeds("native") == (None,)

@@ -12,6 +12,7 @@ from foci.errors import FociError
 from foci.outputs import Cut, logit
 from foci.rankings import minimal_set
 from foci.reveal import EmbeddedBag
+from foci.selectors.losses import flip, hinge
 
 KAPPA = 0.9
 EVERY = [(name, one) for name in backbones.available() for one in backbones.presets(name)]
@@ -108,3 +109,25 @@ def test_proven_minima_of_linear_heads_against_brute_force(output: str, seed: in
     assert (found.k, found.theorem) == (smallest, "T2")
     assert flipping
     assert max(side * (f([tile]) - cut) for tile in range(9)) >= tau  # T3: one tile suffices
+
+
+@pytest.mark.parametrize("output", ["cox", "regression", "hazards"])
+def test_selector_losses_are_those_of_the_cut(output: str) -> None:
+    """No loss where kept tiles stay clear of the cut by tau and dropped ones cross it."""
+    own = model("abmil", outputs=4 if output == "hazards" else 2)
+    bags = [torch.randn(9, 32, generator=torch.Generator().manual_seed(i)) for i in range(40)]
+    f = torch.stack([scalar(own(x).double(), output) for x in bags])
+    cut = Cut(float(f.median()), float(f.std()) / 2)
+    logits = torch.stack([two_sides(own, output, cut, KAPPA)(x).double() for x in bags])
+    for side in (0, 1):
+        targets = torch.full((len(bags),), side)
+        g = (2 * side - 1) * (f - cut.value)
+        clear, crossed = g >= cut.tau + 1e-6, g < -1e-6
+        kept = hinge(logits, targets, KAPPA)
+        assert (kept[clear] == 0).all()
+        assert (kept[g < cut.tau - 1e-6] > 0).all()
+        dropped = flip(logits, targets, 0.0, torch.ones(len(bags), dtype=torch.bool))
+        assert (dropped[crossed] == 0).all()
+        assert (dropped[g > 1e-6] > 0).all()
+        assert clear.any()
+        assert crossed.any()

@@ -173,7 +173,7 @@ def test_round_trip_is_exact(tmp_path: Path, bag: Bag) -> None:
     got = cache.get("k")
     assert got is not None
     assert same(got, bag)
-    assert [p.name for p in tmp_path.iterdir()] == ["k.safetensors"]
+    assert [p.name for p in tmp_path.glob("*.safetensors")] == ["k.safetensors"]
 
 
 def test_half_precision_features_take_half_the_room(tmp_path: Path) -> None:
@@ -240,18 +240,18 @@ def test_a_damaged_entry_is_read_again_from_its_source(tmp_path: Path) -> None:
     write.trident(source, write.features(), write.grid())
     slide = Slide("s", "s", feature_path=source)
     cache = BagCache(tmp_path / "cache")
-    bag = BagStore(n_cap=99, cache=cache).bag(slide)
-    (entry,) = (tmp_path / "cache").iterdir()
+    bag = BagStore(n_cap=2, cache=cache).bag(slide)
+    (entry,) = (tmp_path / "cache").glob("*.safetensors")
     whole = entry.read_bytes()
     entry.write_bytes(whole[:-4] + bytes(4))
-    assert same(BagStore(n_cap=99, cache=cache).bag(slide), bag)
+    assert same(BagStore(n_cap=2, cache=cache).bag(slide), bag)
     assert entry.read_bytes() == whole
 
 
 def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / ".writing-abc").write_bytes(b"half an entry")
     BagCache(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / ".writing-abc").exists()
 
 
 def test_key_follows_content_and_settings(tmp_path: Path) -> None:
@@ -274,7 +274,43 @@ def test_oldest_entries_go_when_the_limit_is_passed(tmp_path: Path) -> None:
         os.utime(tmp_path / f"{key}.safetensors", ns=(1000 - age, 1000 - age))
     size = (tmp_path / "new.safetensors").stat().st_size
     BagCache(tmp_path, limit_gb=2.5 * size / 1e9)
-    assert sorted(p.stem for p in tmp_path.iterdir()) == ["middle", "new"]
+    assert sorted(p.stem for p in tmp_path.glob("*.safetensors")) == ["middle", "new"]
+
+
+def entries_of(folder: Path) -> list[int]:
+    return [path.stat().st_size for path in folder.glob("*.safetensors")]
+
+
+def test_the_limit_holds_while_entries_are_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    BagCache(tmp_path / "one").put("k", FULL)
+    (size,) = entries_of(tmp_path / "one")
+    limit = 4.5 * size
+    caches = [BagCache(tmp_path / "cache", limit_gb=limit / 1e9) for _ in range(2)]
+    for number in range(20):
+        caches[number % 2].put(f"k{number}", FULL)  # as two processes would
+        assert sum(entries_of(tmp_path / "cache")) <= limit
+        assert caches[0].get(f"k{number}") is not None
+    assert len(entries_of(tmp_path / "cache")) == 4
+    (tmp_path / "cache" / "size").write_text("nonsense")
+    caches[0].put("more", FULL)
+    assert sum(entries_of(tmp_path / "cache")) <= limit
+    tiny = BagCache(tmp_path / "tiny", limit_gb=0.5 * size / 1e9)
+    tiny.put("k", FULL)
+    assert entries_of(tmp_path / "tiny") == []
+    told = [text for text in caplog.messages if text.startswith("bags are cached in ")]
+    assert len(told) == 4  # once for each
+
+
+@pytest.mark.parametrize(("tiles", "kept"), [(10, False), (11, True)])
+def test_a_file_that_is_nearly_as_small_as_its_entry_is_not_cached(
+    tmp_path: Path, tiles: int, kept: bool
+) -> None:
+    (slide,) = slides(tmp_path / "features", 1, tiles=tiles)
+    BagStore(n_cap=5, cache=BagCache(tmp_path / "cache")).bag(slide)
+    assert (len(entries_of(tmp_path / "cache")) == 1) is kept
 
 
 def test_an_unwritable_folder_only_costs_the_speed_up(tmp_path: Path) -> None:
@@ -307,4 +343,4 @@ def test_several_processes_write_and_read_one_entry(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         results = list(pool.map(hammer, [str(tmp_path)] * 2, range(2)))
     assert results == [40, 40]
-    assert [p.name for p in tmp_path.iterdir()] == ["k.safetensors"]
+    assert [p.name for p in tmp_path.glob("*.safetensors")] == ["k.safetensors"]

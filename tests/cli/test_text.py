@@ -12,7 +12,9 @@ from rich.text import Text
 
 from foci.audits import StoredAudit
 from foci.audits.folder import SUMMARY
-from foci.cli.text import console, first_that_fits, plain_table, show, text_of
+from foci.audits.records import Carried, CarriedLine
+from foci.cli.text import carried_plot, console, first_that_fits, plain_table, show, text_of
+from foci.reports.first_screen import QUESTION, first_screen
 from foci.reports.text import LINE, MAP, ORDER, TILES
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
@@ -248,3 +250,25 @@ def test_plain_text_of_a_hundred_columns_without_a_terminal() -> None:
     assert text.startswith("a\nword")
     assert max(map(len, text.splitlines())) <= 100
     assert text == "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def test_the_word_and_its_counts_come_before_everything(plain: StoredAudit) -> None:
+    first = first_screen(plain.summary, plain.manifest)
+    flat = " ".join(shown(plain, 100).split())
+    block = " ".join((QUESTION, f"{first.word}.", *first.sentences, f"Carry: {first.definition}"))
+    assert block in flat
+    assert flat.index(block) < flat.index(MAP)
+
+
+def test_the_chart_as_a_line_of_blocks_per_order() -> None:
+    line = CarriedLine(share=[0.0, 0.125, 0.5, 1.0], low=[None] * 4, high=[None] * 4)
+    chart = Carried(
+        ks=[1, 2, 4, 8], n_slides=8, n_cases=8, relative=None, map="native", best="evidence",
+        typical=2, lines={"native": line, "evidence": line}, minimum=None,
+    )  # fmt: skip
+    assert carried_plot(chart).plain.splitlines() == [
+        "Share of slides whose decision the first K tiles carry",
+        "the model's map    ····▁▁▁▁▄▄▄▄█  100% at 8",
+        "best order found   ····▁▁▁▁▄▄▄▄█  100% at 8",
+        "K                  1   2   4   8",
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foci.audits.parts import PartialResults
+from foci.audits.parts import Shards
 from foci.files.run_log import LOG, RunLog
 from tests.makers.audits import audit, content
 from tests.makers.cohorts import make_files
@@ -89,7 +89,7 @@ def test_a_resumed_audit_goes_on_in_the_same_log(
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(PartialResults, "write", stop)
+        patch.setattr(Shards, "write", stop)
         with pytest.raises(KeyboardInterrupt):
             audit(tmp_path)
     first = lines(tmp_path / "out")

@@ -326,17 +326,19 @@ OTHER_FILES: dict[str, Subject] = {
     "manifest.json": Subject("JSON", _audit, "a/manifest.json", _opened, JSON),
     "summary.json": Subject("JSON", _audit, "a/summary.json", _opened, JSON),
     "backbone.json": Subject("JSON", _trained, "m/backbone.json", _opens("m"), JSON),
-    "curves.parquet": Subject("Parquet", _audit, "a/curves.parquet", _opened, PARQUET),
+    "curves.parquet": Subject("Parquet", _audit, "a/curves/part-00000.parquet", _opened, PARQUET),
     "slides.parquet": Subject("Parquet", _audit, "a/slides.parquet", _opened, PARQUET),
-    "rankings.parquet": Subject("Parquet", _audit, "a/rankings.parquet", _opened, PARQUET),
+    "rankings.parquet": Subject(
+        "Parquet", _audit, "a/rankings/part-00000.parquet", _opened, PARQUET
+    ),
     **{
         f"{name} on pages": Subject("audits on pages", _audits, f"a/{name}", _shown, mutations)
         for name, mutations in (
             ("manifest.json", JSON),
             ("summary.json", JSON),
-            ("curves.parquet", PARQUET),
+            ("curves/part-00000.parquet", PARQUET),
             ("slides.parquet", PARQUET),
-            ("rankings.parquet", PARQUET),
+            ("rankings/part-00000.parquet", PARQUET),
         )
     },
     "scores .parquet": Subject(

@@ -16,6 +16,7 @@ from foci.audits.folder import (
     SLIDES,
     SUMMARY,
     curves_to_arrow,
+    part_name,
     slides_to_arrow,
 )
 from foci.audits.folder import scores_to_arrow as tiles_to_arrow
@@ -76,11 +77,14 @@ def write_tables(
     slides: Sequence[AuditedSlide],
     tiles: Sequence[RankedTiles],
 ) -> None:
-    """The three Parquet files of an audit."""
-    pq.write_table(curves_to_arrow(curves), folder / CURVES)
+    """The tables of an audit, in one part; what is measured is left to whoever reads them."""
+    for table_name in (CURVES, RANKINGS):
+        (folder / table_name).mkdir(exist_ok=True)
+    pq.write_table(curves_to_arrow(curves), folder / part_name(CURVES, 0))
     pq.write_table(slides_to_arrow(slides), folder / SLIDES)
     scores = [tiles_to_arrow(slide) for slide in tiles]
-    with pq.ParquetWriter(folder / RANKINGS, pa.unify_schemas([t.schema for t in scores])) as file:
+    schema, path = pa.unify_schemas([t.schema for t in scores]), folder / part_name(RANKINGS, 0)
+    with pq.ParquetWriter(path, schema) as file:
         for table in scores:
             file.write_table(table)
 

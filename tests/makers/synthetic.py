@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
-from foci.audits.folder import CURVES, MANIFEST, SUMMARY
+from foci.audits.folder import CURVES, MANIFEST, SUMMARY, part_name
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Localised, RankingTruth, TruthRecord
@@ -68,7 +68,7 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
         seeds=SEEDS,
         n_boot=200,
     )
-    hashes = {CURVES: file_digest(folder / CURVES)}
+    hashes = {part_name(CURVES, 0): file_digest(folder / part_name(CURVES, 0))}
     manifest = _manifest(plan, settings, hashes)
     (folder / MANIFEST).write_text(manifest.model_dump_json(exclude_none=True))
     audit = StoredAudit.load(folder)

@@ -157,6 +157,23 @@ def slide_faithfulness(drops: Sequence[Row], n_tiles: Sequence[int]) -> list[flo
     return areas
 
 
+def symmetric_relevance_gain(
+    kept_ks: Sequence[int], kept: Row, left_ks: Sequence[int], left: Row, whole: float, n_tiles: int
+) -> float:
+    """Both curves by the number of removed tiles, each straight between its points."""
+    least = {0: whole} | {n_tiles - k: f for k, f in zip(kept_ks, kept, strict=True)}
+    most = {0: whole} | dict(zip(left_ks, left, strict=True))
+    if n_tiles == 1 or max(least) != n_tiles - 1 or max(most) != n_tiles - 1:
+        return math.nan
+    total = 0.0
+    for sign, curve in ((1, least), (-1, most)):
+        ends = sorted(curve)
+        total += sign * sum(
+            (b - a) * (curve[a] + curve[b]) / 2 for a, b in itertools.pairwise(ends)
+        )
+    return total / (n_tiles - 1)
+
+
 def seed_spread(values: Row) -> float:
     return math.sqrt(mean([value * value for value in values]) - mean(values) ** 2)
 

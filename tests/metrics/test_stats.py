@@ -62,8 +62,46 @@ def test_draws_by_parts_equal_those_in_one_go(
         n_cases, np.full(n_cases, 1 / n_cases), size=20
     )
     np.testing.assert_array_equal(weights, expected)
-    assert np.iinfo(weights.dtype).max >= n_cases  # one patient may be drawn every time
     assert not weights.flags.writeable
+
+
+def test_one_patient_may_be_drawn_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    class First:
+        """Draws the first patient only."""
+
+        def multinomial(self, n: object, pvals: np.ndarray, size: int | None = None) -> np.ndarray:
+            times = np.broadcast_to(n, size if size is not None else np.shape(n))
+            return times[..., None] * (np.arange(len(pvals)) == 0)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: First())
+    drawn = module._drawn(300, 5, 0)
+    assert drawn[:, 0].tolist() == [300] * 5
+
+
+def test_patients_in_chunks_are_drawn_as_one_multinomial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means, variances and covariances of Multinomial(C, 1/C), within and between chunks."""
+    monkeypatch.setattr(module, "PATIENTS_AT_ONCE", 3)
+    n, n_boot = 8, 60_000
+    weights = module._drawn(n, n_boot, 1).astype(np.float64)
+    assert (weights.sum(axis=1) == n).all()
+    np.testing.assert_allclose(weights.mean(axis=0), 1, atol=0.02)
+    expected = np.eye(n) - 1 / n
+    np.testing.assert_allclose(np.cov(weights.T), expected, atol=0.03)
+    values = np.random.default_rng(0).normal(size=(n, 2))
+    means = module.case_means(values, range(n), n_boot, 1)
+    np.testing.assert_allclose(means, weights @ values / n, rtol=1e-12, atol=1e-12)
+
+
+def test_the_last_draws_are_kept_and_others_as_memory_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_KEPT", type(module._KEPT)())
+    monkeypatch.setattr(module, "_MOST_KEPT", 100)
+    first = module._kept_draws(10, 5, 0)
+    assert module._kept_draws(10, 5, 0) is first
+    large = module._kept_draws(50, 5, 0)
+    assert list(module._KEPT) == [(50, 5, 0)]
+    assert module._kept_draws(50, 5, 0) is large
 
 
 def test_intervals_of_columns_together_and_alone() -> None:

@@ -44,6 +44,17 @@ class Trial:
     reference: Callable[..., Any]
 
 
+def both_ways(rng: Generator) -> dict[str, Any]:
+    """Outputs on and without the first tiles, at some of the counts; some curves end early."""
+    n = int(rng.integers(1, 9))
+    ks = {way: np.flatnonzero(rng.random(n - 1) < 0.7) + 1 for way in ("kept", "left")}
+    if n > 1 and rng.random() < 0.8:
+        ks["kept"], ks["left"] = np.union1d(ks["kept"], [1]), np.union1d(ks["left"], [n - 1])
+    drawn = {f"{way}_ks": own for way, own in ks.items()}
+    drawn |= {way: rng.normal(size=len(own)) for way, own in ks.items()}
+    return drawn | {"whole": float(rng.normal()), "n_tiles": n}
+
+
 def grid(rng: Generator) -> NDArray[np.int64]:
     return np.sort(rng.choice(np.arange(1, 60), size=rng.integers(1, 8), replace=False))
 
@@ -233,6 +244,7 @@ TRIALS: dict[str, Trial] = {
     "paper_faithfulness": Trial(
         lambda rng: {"drops": slide_drops(rng)["drops"]}, references.paper_faithfulness
     ),
+    "symmetric_relevance_gain": Trial(both_ways, references.symmetric_relevance_gain),
     "slide_faithfulness": Trial(slide_drops, references.slide_faithfulness),
     "seed_spread": Trial(lambda rng: seeds(rng, "values"), references.seed_spread),
     "specificity": Trial(lambda rng: with_full(rng) | {"kappa": 0.5}, references.specificity),

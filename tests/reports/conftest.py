@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder import MANIFEST, SUMMARY
 from foci.reports import write_report
+from tests.makers.curves import CLASSES, Pair, Settings, rationale_table, slides, summarised, tiles
+from tests.makers.folders import bare_manifest, every, write_tables
 from tests.makers.synthetic import Plan, make
 
 if TYPE_CHECKING:
@@ -33,6 +38,36 @@ def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
     """No labels, no selector, and too few patients to answer; read only."""
     plan = Plan(n_slides=6, labelled=False, rankings=("native", "random"), synthetic_note=False)
     return make(tmp_path_factory.mktemp("unlabelled"), plan)
+
+
+NATIVE: tuple[Pair, ...] = (
+    (1, 2), (3, 5), (8, 4), (10, 10), (20, 30), (33, 12), (1, None), (None, 5), (2, None), (5, 6),
+    (1, 2), (1, 2),
+)  # fmt: skip
+"""MSK and flip of every slide under the map; the last two slides are not sure."""
+
+
+@pytest.fixture(scope="session")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
+    """Twelve slides whose deciding tiles are known in closed form, the larger of MSK and flip."""
+    folder = tmp_path_factory.mktemp("carried")
+    pairs = {
+        "native": NATIVE,
+        "evidence": [(1, 1 + i) for i in range(12)],
+        "random": [(100, None)] * 12,
+    }
+    curves = rationale_table(pairs, full=[0.95] * 10 + [0.7] * 2, n_tiles=300)
+    cases, labels = [f"P{i // 2}" if i < 4 else f"P{i}" for i in range(12)], ["tumour"] * 12
+    known = slides(cases, labels, [300] * 12)
+    places = np.stack(np.meshgrid(np.arange(20), np.arange(15)), -1).reshape(-1, 2) * 256
+    scores = [replace(one, coords=places) for one in tiles(curves)]
+    settings = Settings(rankings=tuple(pairs), n_boot=50)
+    write_tables(folder, every(curves), known, scores)
+    summary = summarised(curves, known, CLASSES, settings, scores)
+    (folder / SUMMARY).write_text(summary.to_json())
+    made = bare_manifest("abmil", settings=settings, classes=list(CLASSES), split="test")
+    (folder / MANIFEST).write_text(made.model_dump_json(exclude_none=True))
+    return StoredAudit.load(folder)
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder import MANIFEST
 from foci.errors import FociError
-from foci.reports import write_comparison
+from foci.reports import write_comparison, write_report
+from foci.reports.first_screen import first_screen
+from foci.reports.text import fixed, percent, percent_ends, spread
 from tests.reports.test_report import data_of, text_of
 
 
@@ -16,29 +20,46 @@ def test_rows_hold_the_numbers_of_their_audits(
     audit: StoredAudit, unlabelled: StoredAudit, tmp_path: Path
 ) -> None:
     page = write_comparison([audit, unlabelled.folder], tmp_path / "deep" / "c.html")
-    first, second = data_of(page)["audits"]
-    numbers = audit.summary.views["prediction"]
-    assert first["auc"] == pytest.approx(audit.summary.full_bag.auc, abs=1e-4)
-    for name, found in numbers.items():
-        for end in ("estimate", "low", "high"):
-            assert first["restricted"][name][end] == pytest.approx(
-                getattr(found.restricted, end), abs=1e-4
-            )
-    assert first["shi_native"]["low"] == pytest.approx(numbers["selector"].shi_native.low, abs=1e-4)
-    assert (second["auc"], second["shi_native"]) == (None, None)
     text = text_of(page)
-    for row, one in ((first, audit), (second, unlabelled)):
-        told = one.answers
+    for row, one in zip(data_of(page)["audits"], (audit, unlabelled), strict=True):
+        told, chart, first = (
+            one.answers,
+            one.summary.carried,
+            first_screen(one.summary, one.manifest),
+        )
+        assert chart is not None
+        for name, line in chart.lines.items():
+            assert row["carried"]["lines"][name]["share"] == pytest.approx(line.share, abs=1.1e-5)
+        name = row["name"]
+        assert f"{name} {first.word}. {first.facts}".strip() in text
+        assert " ".join(first.sentences) in text
         answers = (told.map.answer, told.tiles.answer, told.order.answer)
-        assert (row["map"], row["tiles"], row["order"]) == answers
         slides = f"{told.n_decided} of {one.summary.n_slides}"
         assert f"abmil {' '.join(answers)} {slides} " in text
         for own in (told.map, told.tiles, told.order):
             assert " ".join(own.sentences) in text
-        reach = one.summary.views["prediction"]["native"].reach
-        assert row["reach"]["native"]["estimate"] == pytest.approx(reach.estimate, abs=2e-5)
+        native = one.summary.views["prediction"]["native"]
+        needed = f"{fixed(native.restricted.estimate, 1)} {spread(native.restricted)}"
+        assert f"{needed} " in text
+        assert f"{percent(native.reach.estimate)} {percent_ends(native.reach)}" in text
     assert "Selector was not run in" in text
     assert "Synthetic slides" in text
+
+
+def test_names_link_to_their_reports_and_flag_stand_ins(
+    audit: StoredAudit, unlabelled: StoredAudit, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "a b", tmp_path / "c"]
+    for folder, one in zip(folders, (audit, unlabelled), strict=True):
+        shutil.copytree(one.folder, folder)
+    write_report(folders[0])
+    manifest = json.loads((folders[1] / MANIFEST).read_text())
+    manifest["backbone"]["score"] = "proxy"
+    (folders[1] / MANIFEST).write_text(json.dumps(manifest))
+    page = write_comparison(folders, tmp_path / "out" / "c.html")
+    links = re.findall(r'<h3 id="model-\d"><a href="(.*?)">', page.read_text(encoding="utf-8"))
+    assert links == ["../a%20b/report.html"], "the other has no report"
+    assert text_of(page).count("Not the model's own map.") == 1
 
 
 def test_names_are_told_apart_and_escaped(

@@ -1,9 +1,9 @@
-"""Every number that a reader sees first is the audit's: cards, charts' tables, slide table."""
+"""Every number that a reader sees first is the audit's: sentences, chart, slides, mean curves."""
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from foci.audits import StoredAudit
 from foci.audits.records import RankingNumbers
 from foci.audits.tables import write_tables
 from foci.reports import write_report
-from foci.reports.text import MINUS, NOTHING, quartiles, tiles
+from foci.reports.text import MINUS, NOTHING, tiles
 from foci.words import decimals
 from tests.makers.synthetic import Plan, make
 
@@ -30,7 +30,7 @@ def opened(
         "no selector": Plan(n_slides=12, rankings=("native", "random"), names=()),
     }[request.param]
     audit = make(tmp_path_factory.mktemp("audit") / "a", plan)
-    page = browser.new_page()
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(write_report(audit).as_uri())
     yield audit, page
     page.close()
@@ -64,47 +64,48 @@ def numbers(audit: StoredAudit) -> dict[str, RankingNumbers]:
     return audit.summary.views["prediction"]
 
 
-def test_cards(opened: tuple[StoredAudit, Page]) -> None:
+def test_the_first_screen(opened: tuple[StoredAudit, Page]) -> None:
+    """Every count in the sentences, and every label of the chart, is the summary's."""
     audit, page = opened
-    told = audit.answers
-    cards = page.locator(".answer").all()
-    assert len(cards) == 3
-    text = [" ".join(card.inner_text().split()) for card in cards]
-    for card, one in zip(text, (told.map, told.tiles, told.order), strict=True):
-        assert one.sentences[0] in card
-    for card, comparison in ((text[0], told.map.comparison), (text[2], told.order.against_native)):
-        if comparison is None:
-            continue
-        axes = [a for a in (comparison.necessity, comparison.sufficiency) if a is not None]
-        assert any(
-            f"{signed(a.d)} 95% interval {signed(a.low)} to {signed(a.high)} " in card
-            and f"n = {a.n_slides} slides of {a.n_cases} patients" in card
-            for a in axes
-            if a.low is not None and a.high is not None
-        ), card
-    if told.tiles.count is not None:
-        low, high = (shown(end, 0) for end in (told.tiles.count_low, told.tiles.count_high))
-        assert told.tiles.answer.replace(",", "") in text[1]
-        assert f"quartiles {low} and {high}; " in text[1]
-        assert f"n = {told.tiles.n_slides} slides" in text[1]
-    assert f"{told.n_decided} of {told.n_slides} slides decided" in text[1]
+    chart = audit.summary.carried
+    assert chart is not None
+    k, n = min(32, chart.ks[-1]), chart.n_slides
+    said = " ".join(page.locator(".lead").all_inner_texts())
+    mine, chance = (int(chart.lines[name].share[k - 1] * n + 0.5) for name in (chart.map, "random"))
+    sentence = f"first {k} tiles of this map carry the decision on {mine or 'none'} of {n} slides"
+    assert f"{sentence}; {k} random tiles on {chance or 'none'}." in said
+    labels = page.locator("#chart svg text").all_text_contents()
+    for name, line in chart.lines.items():
+        called = {chart.map: "the model's map", "random": "random tiles"}
+        at = labels.index(called.get(name, "best order found"))
+        assert labels[at + 1] == f"{decimals(100 * line.share[k - 1], 0)}% at {k} tiles"
+    if chart.typical is not None:
+        assert f"{tiles(chart.typical)} tiles on a typical slide" in said
+    facts = page.locator("header").inner_text()
+    assert f"{audit.summary.n_slides} test slides, {audit.summary.n_cases} patients" in facts
+    assert f"AUC {shown(audit.summary.full_bag.auc)}" in facts
 
 
-def signed(value: float) -> str:
-    text = shown(value, 2)
-    return text if text.startswith(MINUS) or text == "0.00" else f"+{text}"
-
-
-def test_a_map_and_a_count_are_answered_without_a_selector(
-    opened: tuple[StoredAudit, Page],
-) -> None:
+def test_the_lines_are_the_summary(opened: tuple[StoredAudit, Page]) -> None:
+    """Every step of every line lies where its share says, read off the drawing."""
     audit, page = opened
-    if "selector" in audit.summary.rankings:
-        return
-    assert audit.answers.map.comparison is not None
-    numbers = page.locator(".answer .number b").all_inner_texts()
-    assert len(numbers) >= 2, "the map against chance, and the tiles"
-    assert "No candidate was compared" in page.locator(".answer").nth(2).inner_text()
+    chart = audit.summary.carried
+    assert chart is not None
+    page.evaluate("document.querySelector('#details').open = true")
+    drawn: dict[str, str] = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll('#chart path[data-ranking]')]
+            .map((path) => [path.dataset.ranking, path.getAttribute('d')]))"""
+    )
+    grid: list[float] = page.evaluate(
+        """() => [...document.querySelectorAll('#chart svg > line')].slice(0, 5)
+            .map((line) => Number(line.getAttribute('y1')))"""
+    )
+    bottom, top = grid[0], grid[-1]
+    assert set(drawn) == set(chart.lines)
+    for name, path in drawn.items():
+        heights = [float(part) for part in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", path)]
+        shares = [(bottom - height) / (bottom - top) for height in heights]
+        assert shares == pytest.approx(chart.lines[name].share, abs=2e-5)
 
 
 def test_tables_under_the_charts(opened: tuple[StoredAudit, Page]) -> None:
@@ -128,74 +129,36 @@ def test_tables_under_the_charts(opened: tuple[StoredAudit, Page]) -> None:
             assert drops.high is not None
             assert cell == with_ends(drops.mean[at], drops.low[at], drops.high[at])
         assert int(n) == max(o.drops.n_slides[o.drops.ks.index(int(k))] for o in own.values())
-    survival = table_of(page, "Who still needs more")
-    survival.pop("")
-    for k, cells in survival.items():
-        for cell, name in zip(cells, rankings, strict=True):
-            km = own[name].km
-            at = max(i for i, step in enumerate(km.ks) if step <= int(k))
-            assert km.low is not None
-            assert km.high is not None
-            assert cell == with_ends(km.survival[at], km.low[at], km.high[at])
 
 
-def test_tables_of_medians_and_auc(opened: tuple[StoredAudit, Page]) -> None:
-    audit, page = opened
-    own, k_max = numbers(audit), audit.summary.k_max
-    for title, key in (("Tiles needed", "msk"), ("Tiles the decision hangs on", "decisive")):
-        rows = table_of(page, title)
-        rows.pop("")
-        for name, cells in rows.items():
-            decided = own[name].decided
-            assert decided is not None
-            spread = quartiles(getattr(decided, key), k_max)
-            assert f"{cells[0]} ({cells[1]})" == spread
-            assert int(cells[2]) == decided.n_slides
-    rows = table_of(page, "Only the selected tiles kept")
-    rows.pop("")
-    assert rows
-    for name, cells in rows.items():
-        kept = own[name].selected_only
-        assert kept is not None
-        assert cells == [shown(kept.auc), shown(kept.adaptive_auc)][: len(cells)]
-
-
-def test_the_slide_table_is_slides_csv(opened: tuple[StoredAudit, Page], tmp_path: Path) -> None:
+def test_the_cards_are_slides_csv(opened: tuple[StoredAudit, Page], tmp_path: Path) -> None:
     audit, page = opened
     write_tables(tmp_path, audit.summary, audit.measured(), audit.slides, audit.skipped)
     stored = (tmp_path / "slides.csv").open(newline="")
-    wanted = {row["slide_id"]: row for row in csv.DictReader(stored)}
-    page.get_by_label("also AUKC and Faithfulness").check()
-    found: dict[str, dict[str, str]] = page.evaluate(
-        """() => {
-            const heads = [...document.querySelectorAll('#slides-table thead tr:last-child th')];
-            const keys = heads.map((head) => head.dataset.key);
-            const rows = [...document.querySelectorAll('#slides-table tbody tr')];
-            return Object.fromEntries(rows.map((row) => [row.cells[0].textContent,
-                Object.fromEntries(keys.map((key, i) => [key, row.cells[i].textContent]))]));
-        }"""
+    wanted = list(csv.DictReader(stored))
+    chart, kappa = audit.summary.carried, audit.summary.kappa
+    assert chart is not None
+    page.locator(".gallery").evaluate("e => { e.style.maxHeight = 'none' }")
+    page.set_viewport_size({"width": 1280, "height": 6000})
+    page.get_by_label("Order of the slides").select_option("by name")
+    found: dict[str, tuple[str, str]] = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll('#gallery .slide-card')].map(
+            (card) => [card.dataset.index, [card.querySelector('.fate').textContent,
+                                            card.querySelector('.slide-facts').textContent]]))"""
     )
-    assert found.keys() == wanted.keys()
-    for name, cells in found.items():
-        for key, text in cells.items():
-            assert text == cell(key, wanted[name], audit.summary.k_max), (name, key)
-
-
-def cell(key: str, row: dict[str, Any], k_max: int) -> str:
-    """What the table should show of a line of slides.csv."""
-    names = {"id": "slide_id", "case": "case_id", "label": "label", "n": "n_tiles"}
-    if key in names:
-        return str(row[names[key]])
-    if key == "predicted":
-        return str(row["predicted"]) + " ✗" * (row["label"] != row["predicted"])
-    if key == "p":
-        return shown(float(row["p_predicted"]))
-    measure, _, ranking = key.partition(":")
-    stored = row[f"{'msk' if measure == 'k' else measure}:{ranking}"]
-    value = float(stored) if stored else None
-    if measure in ("k", "decisive"):
-        share = float(row[f"{'reach' if measure == 'k' else 'decisive_found'}:{ranking}"])
-        if not share:
-            return f"> {k_max}" if measure == "k" else "none"
-        return tiles(value) + " *" * (share < 1)
-    return shown(value)
+    assert len(found) == len(wanted)
+    for row, line in enumerate(wanted):
+        fate, facts = found[str(row)]
+        right = line["label"] == line["predicted"]
+        called = "" if right else f", called {line['predicted']}"
+        assert facts == f"{line['slide_id']} · {line['label']}{called}"
+        if chart.relative is not None:
+            continue
+        if float(line["p_predicted"]) < kappa or int(line["n_tiles"]) < 2:
+            assert fate == "Model is not sure of this slide"
+        elif count := line[f"decisive:{chart.map}"]:
+            plural = "" if float(count) == 1 else "s"
+            said = f"{float(count):g} tile{plural} of {line['n_tiles']} carry the decision"
+            assert fate == said
+        else:
+            assert fate.startswith(("Decision survives without the map's first", "Not carried"))

@@ -7,13 +7,23 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from foci.audits import StoredAudit
+from foci.audits import AuditedSlide, RankedTiles, StoredAudit
 from foci.audits.audit import changed_settings, recompute
 from foci.metrics import aukc, msk, restricted
 from foci.reports import write_report
 from foci.reports.models import COARSE, FINE, AuditPayload, unpack
 from foci.reports.notebook import framed
-from foci.reports.payload import PICTURE_BYTES, by_interest, payload, to_json, within_bytes
+from foci.reports.payload import (
+    COARSEST,
+    PICTURE_BYTES,
+    by_interest,
+    map_side,
+    payload,
+    slide_columns,
+    slide_map,
+    to_json,
+    within_bytes,
+)
 from foci.slides.find import _INDEX, INDEX, THUMBNAILS, Thumbnail
 from foci.slides.image import Box
 from tests.makers.synthetic import Plan, make
@@ -165,8 +175,8 @@ def test_it_is_plain_json(data: AuditPayload) -> None:
     assert AuditPayload.model_validate_json(to_json(data)) == data
 
 
-def test_the_table_holds_the_means_over_seeds(audit: StoredAudit, data: AuditPayload) -> None:
-    measures = data.slides.measures["prediction"]
+def test_the_table_holds_the_means_over_seeds(audit: StoredAudit) -> None:
+    measures = slide_columns(audit.measured(), audit.slides).measures["prediction"]
     for ranking in audit.curves.rankings:
         every = audit.curves.every_seed(ranking)
         for row in range(len(audit.slides)):
@@ -193,7 +203,8 @@ def test_figures_get_the_numbers_of_the_summary(audit: StoredAudit, data: AuditP
     for view, by_ranking in audit.summary.views.items():
         for ranking, numbers in by_ranking.items():
             found = data.numbers[view][ranking]
-            assert found.restricted.estimate == pytest.approx(numbers.restricted.estimate, abs=1e-4)
+            assert found.median_k == numbers.median_k
+            assert found.drops.mean == pytest.approx(numbers.drops.mean, abs=1e-4)
             assert found.mean_curve.mean == pytest.approx(numbers.mean_curve.mean, abs=1e-4)
 
 
@@ -204,9 +215,7 @@ def test_rankings_name_their_columns(data: AuditPayload, unlabelled: StoredAudit
         {"name": "random", "columns": []},
     ]
     assert data.headline == "selector"
-    other = payload_of(unlabelled)
-    assert other.headline == "native"
-    assert set(other.slides.measures) == {"prediction"}
+    assert payload_of(unlabelled).headline == "native"
 
 
 def test_too_little_room_keeps_the_most_interesting(audit: StoredAudit, data: AuditPayload) -> None:
@@ -215,15 +224,16 @@ def test_too_little_room_keeps_the_most_interesting(audit: StoredAudit, data: Au
     assert 0 < len(kept) < len(audit.slides)
     assert sum(len(to_json(detail)) for detail in small.details.values()) <= 40_000
     assert small.slides == data.slides, "the table is whole"
-    needed = np.array(data.slides.measures["prediction"]["selector"].k)
-    assert int(needed.argmax()) in kept
-    assert any(needed[row] == needed.min() for row in kept)
+    assert data.gallery is not None
+    assert set(data.gallery.first) <= kept
+    hardest = audit.measured().hardest_first
+    assert {int(hardest[0]), int(hardest[-1])} & kept
 
 
-def test_two_hundred_slides_of_1024_tiles_are_below_two_megabytes(tmp_path: Path) -> None:
+def test_two_hundred_slides_of_1024_tiles_with_their_maps_are_small(tmp_path: Path) -> None:
     large = make(tmp_path, Plan(n_slides=200, n_tiles=1024, random_orders=2))
     page = write_report(large)
-    assert page.stat().st_size < 2_000_000
+    assert page.stat().st_size < 2_300_000
     assert len(data_of(page)["details"]) == 200, "every slide can be opened"
     assert framed(page.read_text(encoding="utf-8"), "report").startswith("<iframe"), "in Jupyter"
 
@@ -255,9 +265,12 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
 
 def test_a_small_audit_shows_every_slide_that_has_positions(pictured: StoredAudit) -> None:
     data = payload(pictured, pictured.summary, pictured.manifest.settings)
-    shown = {row for row, detail in data.details.items() if detail.tissue is not None}
-    assert shown == {row for row, detail in data.details.items() if detail.placement is not None}
-    first = data.details["0"].tissue
+    assert data.gallery is not None
+    maps = [one for one in data.gallery.maps if one is not None]
+    assert len(maps) == 8
+    assert {one.tissue is not None for one in maps} == {True, False}
+    assert all((one.tissue is None) == (one.box is None) for one in maps)
+    first = maps[0].tissue
     assert first is not None
     assert first.box == BOX
     stored = (pictured.folder / THUMBNAILS / "0.jpg").read_bytes()
@@ -266,14 +279,15 @@ def test_a_small_audit_shows_every_slide_that_has_positions(pictured: StoredAudi
 
 def test_without_room_the_most_interesting_slides_keep_theirs(pictured: StoredAudit) -> None:
     own = (pictured, pictured.summary, pictured.manifest.settings)
-    full = payload(*own)
-    size = len(full.details["0"].tissue.jpeg)  # type: ignore[union-attr]
+    full, size = payload(*own), 4 * len((pictured.folder / THUMBNAILS / "0.jpg").read_bytes()) // 3
     data = payload(*own, picture_limit=4 * size)
     assert len(to_json(data)) < len(to_json(full)) - 2 * size
-    shown = [row for row, detail in data.details.items() if detail.tissue is not None]
+    assert data.gallery is not None
+    shown = [row for row, one in enumerate(data.gallery.maps) if one and one.tissue]
     assert 0 < len(shown) <= 4
-    assert data.details.keys() == full.details.keys(), "curves keep their room"
-    assert str(pictured.measured().hardest_first[0]) in shown
+    assert data.details.keys() == full.details.keys(), "curves keep their space"
+    placed = [row for row in data.gallery.first if data.gallery.maps[row].box]  # type: ignore[union-attr]
+    assert set(shown) <= set(placed), "the first screen comes first"
 
 
 def test_a_large_report_with_pictures_stays_below_six_megabytes(tmp_path: Path) -> None:
@@ -281,7 +295,58 @@ def test_a_large_report_with_pictures_stays_below_six_megabytes(tmp_path: Path) 
     picture(large, 40)
     page = write_report(large)
     assert page.stat().st_size < 6_000_000
-    details = data_of(page)["details"]
-    pictures = [len(d["tissue"]["jpeg"]) for d in details.values() if d["tissue"]]
-    assert sum(pictures) > PICTURE_BYTES * 0.9, "noise fills the room"
-    assert len(details) == 200, "and takes none from the curves"
+    data = data_of(page)
+    pictures = [len(m["tissue"]["jpeg"]) for m in data["gallery"]["maps"] if m["tissue"]]
+    assert sum(pictures) > PICTURE_BYTES * 0.9, "noise fills what there is"
+    assert all(data["gallery"]["maps"]), "every slide has its map"
+    assert len(data["details"]) == 200, "and every slide can be opened"
+
+
+def test_ten_thousand_slides_are_below_ten_megabytes(tmp_path: Path) -> None:
+    """The maps of a large cohort are coarse: one slide is copied, with tiles of every shade."""
+    rng = np.random.default_rng(0)
+    places = np.stack(np.meshgrid(np.arange(64), np.arange(64)), -1).reshape(-1, 2) * 256
+    one = RankedTiles("s", np.arange(4096), places, {"native": rng.random(4096)})
+    slide = AuditedSlide("s", "P", patch_size=256, n_tiles=4096)
+    drawn = slide_map(one, "native", slide, 256, map_side(10_000))
+    assert drawn.width == COARSEST
+    assert 10_000 * len(to_json(drawn)) < 6_000_000
+
+
+def test_a_map_has_a_pixel_per_tile_and_marks_those_that_decide(carried: StoredAudit) -> None:
+    data = payload_of(carried)
+    assert data.gallery is not None
+    for row, tiles in enumerate(carried.tiles()):
+        drawn = data.gallery.maps[row]
+        assert drawn is not None
+        assert (drawn.width, drawn.box) == (20, (0, 0, 20 * 256, 15 * 256))
+        order = tiles.order("native")
+        marked, levels = np.divmod(unpack(drawn.levels), 16)
+        assert levels.shape == (300,)
+        by_rank = levels[order]
+        assert (by_rank[:-1] >= by_rank[1:]).all()
+        assert (by_rank[0], by_rank[-1]) == (15, 1)
+        count = data.gallery.counts["native"][row] or 0
+        assert sorted(order[:count]) == np.flatnonzero(marked).tolist()
+
+
+def test_tiles_without_positions_lie_in_rows(audit: StoredAudit) -> None:
+    data = payload_of(audit)
+    assert data.gallery is not None
+    drawn = data.gallery.maps[3]
+    assert drawn is not None
+    assert drawn.box is None
+    assert (unpack(drawn.levels) > 0).sum() == data.slides.n[3]
+
+
+def test_removed_curves_are_those_of_the_audit(carried: StoredAudit) -> None:
+    data = payload_of(carried)
+    for row in range(12):
+        for name, found in data.details[str(row)].removed.items():
+            curve = carried.curves.deletions(name, None)[row]
+            kept = curve.probs[:, 1]
+            assert found.ks is None
+            assert unpack(found.p) / (2**COARSE - 1) == pytest.approx(kept, abs=2e-3)
+            flips = [int(k) for k, p in zip(curve.ks, kept, strict=True) if p < 0.5]
+            assert found.flip == (flips[0] if flips else None)
+        assert set(data.details[str(row)].removed) == {"native", "evidence"}

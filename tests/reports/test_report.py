@@ -13,7 +13,8 @@ from foci.audits.audit import recompute
 from foci.errors import FociError
 from foci.metrics import CARDS
 from foci.reports import write_report
-from foci.reports.text import LINE, MAP, ORDER, TILES, evidence, tone_of
+from foci.reports.first_screen import QUESTION, first_screen
+from foci.reports.text import LINE, MAP, ORDER, TILES, evidence
 from tests.makers.synthetic import Plan, make
 
 
@@ -30,24 +31,19 @@ def text_of(page: Path) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def assert_answers_in(summary: Summary, page: Path) -> None:
-    """Cards in order (sentence, number, badge), the disclaimer, every sentence, then the table."""
+def assert_answers_in(audit: StoredAudit, summary: Summary, page: Path) -> None:
+    """The word and its sentences, then behind the fold every sentence and the comparisons."""
     told, text, source = summary.answers, text_of(page), page.read_text(encoding="utf-8")
-    assert told is not None
-    cards = ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order))
-    at = 0
-    for question, one in cards:
-        at = text.index(f"{question} {one.sentences[0]}", at)
-    at = text.index(LINE, at)
-    for question, one in cards:
+    first = first_screen(summary, audit.manifest)
+    at = text.index(QUESTION)
+    for part in (f"{first.word}.", *first.sentences, f"Carry : {first.definition}"):
+        at = text.index(part, at)
+    for bold, rest in first.notices:
+        assert text.index(f"{bold} {rest}".strip()) < text.index(QUESTION)
+    at = text.index("Details for reviewers", at)
+    for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
         at = text.index(f"{question} {' '.join(one.sentences)}", at)
-    decided = f"{told.n_decided} of {told.n_slides} slide{'s' * (told.n_slides != 1)} decided"
-    badges = re.findall(r'<span class="badge (\w+)">.*?</svg>([^<]+)</span>', source, re.S)
-    assert badges == [
-        (tone_of(told.map.answer), told.map.answer),
-        ("none", decided),
-        (tone_of(told.order.answer), told.order.answer),
-    ]
+    assert f'<p class="word {first.tone}">' in source
     body = re.findall(r'<table class="evidence">.*?<tbody>(.*?)</tbody>', source, re.S)
     plots = re.findall(r'data-estimate="(.*?)" data-low="(.*?)" data-high="(.*?)"', "".join(body))
     lines = evidence(told)
@@ -70,8 +66,8 @@ def assert_answers_in(summary: Summary, page: Path) -> None:
 def test_the_page_says_what_the_audit_says(audit: StoredAudit, page: Path) -> None:
     text = text_of(page)
     assert "Synthetic slides: no patient, no diagnosis." in text
-    assert_answers_in(audit.summary, page)
-    assert text.count(LINE) == 1, "once, after the answers"
+    assert_answers_in(audit, audit.summary, page)
+    assert text.count(LINE) == 1, "once, at the end"
     assert "unreadable.h5: is truncated; copy it again" in text
     assert "Tiles planted by the maker" in text
     assert "f" * 64 in text
@@ -93,14 +89,12 @@ def test_another_threshold_is_read_off_the_curves(audit: StoredAudit, tmp_path: 
     data, text = data_of(page), text_of(page)
     expected = recompute(audit, kappa=0.7, k_max=16)
     assert (data["kappa"], data["k_max"]) == (0.7, 16)
-    found = data["numbers"]["prediction"]["native"]["restricted"]["estimate"]
-    wanted = expected.views["prediction"]["native"].restricted.estimate
-    assert found == pytest.approx(wanted, abs=1e-4)
-    assert wanted != pytest.approx(audit.summary.views["prediction"]["native"].restricted.estimate)
-    assert_answers_in(expected, page)
+    assert expected.carried is not None
+    assert data["carried"]["n_slides"] == expected.carried.n_slides
+    assert max(data["carried"]["ks"]) == 16
+    assert_answers_in(audit, expected, page)
     assert expected.answers != audit.answers
     assert "at κ = 0.7 (the audit ran at 0.9) and K_max = 16 (the audit ran at 256)" in text
-    assert max(data["slides"]["measures"]["prediction"]["native"]["k"]) <= 16
 
 
 def test_other_settings_get_a_name_of_their_own(tmp_path: Path) -> None:
@@ -127,7 +121,7 @@ def test_other_audits_have_a_page_too(
 ) -> None:
     found: StoredAudit = request.getfixturevalue(name)
     page = write_report(found, tmp_path / "r.html")
-    assert_answers_in(found.summary, page)
+    assert_answers_in(found, found.summary, page)
     assert ("No audited slide has a label" in text_of(page)) == (name == "unlabelled")
 
 
@@ -135,8 +129,10 @@ def test_a_page_that_cannot_hold_all_slides_says_so(
     audit: StoredAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foci.reports.payload.by_interest", lambda slides: [4, 2])
-    text = text_of(write_report(audit, tmp_path / "r.html"))
-    assert "it holds the curves of 2 of 20 slides" in text
+    page = write_report(audit, tmp_path / "r.html")
+    kept = {4, 2, *data_of(page)["gallery"]["first"]}
+    assert set(map(int, data_of(page)["details"])) == kept, "the first four can always be opened"
+    assert f"{len(kept)} of 20 slides can be opened" in text_of(page)
 
 
 def test_cards_are_those_of_the_numbers_shown(
@@ -160,9 +156,18 @@ def test_cards_are_those_of_the_numbers_shown(
     assert bare < full
 
 
-def test_without_scripts_the_numbers_are_there(audit: StoredAudit, page: Path) -> None:
+def test_without_scripts_the_numbers_are_there(carried: StoredAudit, tmp_path: Path) -> None:
+    page = write_report(carried, tmp_path / "r.html")
     blocks = re.findall(r"<noscript>(.*?)</noscript>", page.read_text(encoding="utf-8"), re.S)
-    text = html.unescape(re.sub(r"<[^>]+>", " ", " ".join(blocks)))
-    curve = audit.summary.views["prediction"]["selector"].mean_curve
-    assert f"{curve.mean[curve.ks.index(64)]:.3f}" in text
-    assert all(slide.slide_id in text for slide in audit.slides)
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", " ".join(blocks))).split())
+    assert "K the model's map one-tile test random tiles" in text
+    assert "32 60% 100% 0%" in text
+    assert all(slide.slide_id in text for slide in carried.slides)
+    assert "s0 P0 tumour 2 tiles of 300 carry the decision" in text
+
+
+def test_nothing_empty_is_printed(carried: StoredAudit, page: Path, tmp_path: Path) -> None:
+    assert "Left out" in text_of(page)
+    plain = text_of(write_report(carried, tmp_path / "r.html"))
+    for title in ("Left out", "No slide was left out", "Against marked tiles", "Which order"):
+        assert title not in plain

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from foci.audits import StoredAudit
 from foci.cli.commands.study import app
-from foci.studies.plan import StudyFolder
+from foci.reports.first_screen import counted_tiles, first_screen
+from foci.studies.plan import MAIN, StudyFolder
+from foci.studies.read import audit_folders
 from tests.makers.finished_study import finished
 from tests.reports.browser import Watched, open_browser
 from tests.reports.test_report import text_of
@@ -35,7 +38,12 @@ def test_all_tables_figures_and_reports_are_there(page: Path) -> None:
         "tests", "hypotheses", "preservation", "joint",
     ]  # fmt: skip
     assert len(re.findall(r'<img src="data:image/svg\+xml;base64,', text)) == 5
-    links = re.findall(r'href="(cells/[^"]+/report.html)"', text)
+    assert text.index('id="answers"') < text.index('id="figures"') < text.index('id="tables"')
+    head, rest = text.split('id="figures"')
+    assert set(re.findall(r'href="(cells/[^"]+/report.html)"', head)) <= set(
+        re.findall(r'href="(cells/[^"]+/report.html)"', rest)
+    )
+    links = re.findall(r'href="(cells/[^"]+/report.html)"', rest)
     study = StudyFolder(page.parent)
     done = [c for c in study.plan().select(kind="audit") if study.result(c) is not None]
     assert len(links) == len(done) == 19
@@ -68,3 +76,18 @@ def test_the_page_is_quiet_and_fits(page: Path, width: int) -> None:
         assert watched.page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
         watched.asked = [url for url in watched.asked if not url.startswith("data:")]
         watched.assert_quiet(page.as_uri())
+
+
+def test_the_answers_are_those_of_the_audits(page: Path) -> None:
+    """Cohorts down, backbones across, a word and a number of tiles for every audit."""
+    study, text = StudyFolder(page.parent), text_of(page)
+    found = 0
+    for place, audits in audit_folders(study).items():
+        for seed, folder in audits.items() if place.variant == MAIN and not place.n_cap else ():
+            audit = StoredAudit.load(folder)
+            first, chart = first_screen(audit.summary, audit.manifest), audit.summary.carried
+            typical = None if chart is None else chart.typical
+            tiles = "" if typical is None else f"{counted_tiles(typical)}; "
+            assert f"{first.word} {tiles}seed {seed}" in text
+            found += 1
+    assert found > 5

@@ -8,12 +8,12 @@ from typing import Any, get_args
 import pytest
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.folder import MANIFEST
+from foci.audits.folder import CURVES, MANIFEST, part_name
 from foci.audits.records import Answers, OrderComparison, Readout
 from foci.audits.selectors import RULE, judged
 from foci.audits.settings import View
 from foci.metrics.answers import Belief, BetterOrder, conclusive
-from foci.reports.report import answer_cards, write_report
+from foci.reports.report import write_report
 from foci.reports.text import (
     MAP,
     MINUS,
@@ -25,6 +25,7 @@ from foci.reports.text import (
     answers,
     audit_facts,
     evidence,
+    fixed,
     null_table,
     readout_of,
     record_of,
@@ -138,7 +139,6 @@ def test_one_line_per_axis_that_was_compared(audit: StoredAudit) -> None:
     assert line == ComparisonLine(
         "evidence against native",
         "sufficiency (MSK)",
-        "tiles needed",
         line.interval,
         f"0.00 ({MINUS}0.02 to +0.03)",
         pvalue="p = 0.500",
@@ -207,9 +207,6 @@ def test_an_audit_that_decides_nothing_still_answers(multiclass: StoredAudit) ->
     shown = answers(Summary.model_validate(multiclass.summary.model_dump()), multiclass.manifest)
     assert [one.short for one in shown] == ["not assessable"] * 3
     assert "decided no slide" in shown[0].sentences[0]
-    count = answer_cards(multiclass.summary, multiclass.manifest)[1]
-    assert count.sample == "no patient has a decided slide"
-    assert count.badge == "0 of 14 slides decided"
 
 
 def test_the_line_under_the_title(audit: StoredAudit, unlabelled: StoredAudit) -> None:
@@ -239,7 +236,9 @@ def test_the_record_has_every_hash(audit: StoredAudit) -> None:
     record = dict(record_of(audit.manifest))
     assert record["weights"] == "f" * 64
     assert record["features"] == "a" * 64
-    assert record["SHA-256: curves.parquet"] == audit.manifest.files["curves.parquet"]
+    assert (
+        record["SHA-256: curves/part-00000.parquet"] == audit.manifest.files[part_name(CURVES, 0)]
+    )
     assert record["selector, seed 1"].endswith(f"epoch 10, weights {'1' * 64}")
     assert record["finished"] == "2026-11-16T08:03:20+00:00"
 
@@ -266,7 +265,13 @@ def test_a_map_is_named_without_the_path_to_it(audit: StoredAudit) -> None:
 
 def test_truth_by_ranking(page: Path) -> None:
     text = text_of(page)
-    assert "native 0.41 0.33 selector 0.83 0.71 20 slides with marked" in text
+    for name, first8, average in (("native", 0.41, 0.33), ("selector", 0.83, 0.71)):
+        values = (first8, first8 / 2, average, first8, 0.5)
+        cells = [
+            f"{fixed(v, 2)} {fixed(v - 0.1, 2)} to {fixed(v + 0.1, 2)}; chance 0.06" for v in values
+        ]
+        assert " ".join((name, *cells)) in text
+    assert "20 slides of 20 patients with marked tiles. Small print" in text
 
 
 def cells(audit: StoredAudit, view: View, title: str) -> tuple[Cell, ...]:

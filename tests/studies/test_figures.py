@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import RankedTiles
-from foci.audits.folder import RANKINGS, scores_to_arrow
+from foci.audits.folder import RANKINGS, part_name, scores_to_arrow
 from foci.errors import FociError
 from foci.studies.figures import StudyFigure, explainability, figures, write
 from foci.studies.plan import StudyFolder
@@ -99,7 +99,7 @@ def placed(folder: Path, overlays: dict[str, object]) -> StudyFolder:
     slides = [
         scores_to_arrow(RankedTiles(f"s{i}", np.arange(500), corners, scores)) for i in range(4)
     ]
-    pq.write_table(pa.concat_tables(slides), audit / RANKINGS)
+    pq.write_table(pa.concat_tables(slides), audit / part_name(RANKINGS, 0))
     return study
 
 

@@ -14,15 +14,22 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from foci.audits import StoredAudit
+from foci.demo.folder import Parameters
+from foci.demo.painting import SLIDES, looks, write_slide
+from foci.reports import write_report
+from foci.slides.find import find_images, match_images, write_thumbnails
 from tools import architecture_picture
 from tools.screenshots import chromium, wait_until_drawn
 from tools.site import diagrams
-from tools.site.gallery import hang
+from tools.site.gallery import SEED, hang
 from tools.site.pages import DOCS, ROOT
 
 RUNS = ROOT / "build" / "gallery"
 REPORTS = ROOT / "build" / "pictured"
 IMAGES = DOCS / "images"
+OPEN = "demo-0018-1"
+"""The slide whose panel is shown: the map and the best order find its deciding tiles."""
 COLOURS = 128
 """Of the palette of a PNG: a report has few colours, and a smaller file loads sooner."""
 
@@ -33,7 +40,7 @@ NUMBERED = """places => {
     const box = element.getBoundingClientRect()
     const badge = document.createElement("div")
     badge.textContent = i + 1
-    const beside = box.left < 100 ? 32 : 12
+    const beside = 32
     badge.style.cssText = `position:absolute;left:${box.left + scrollX - beside}px;` +
       `top:${box.top + scrollY - 4}px;width:24px;height:24px;border-radius:12px;` +
       "background:#c2571a;color:#fff;font:600 14px/24px system-ui;text-align:center;z-index:99"
@@ -64,33 +71,44 @@ class Shot:
 
 
 SHOTS = (
+    Shot("report", height=785),
     Shot(
         "report-annotated",
-        height=720,
-        numbered=(
-            ".facts",
-            ".answers > :nth-child(1)",
-            ".answers > :nth-child(2)",
-            ".answers > :nth-child(3)",
-        ),
+        height=785,
+        numbered=(".word", ".lead", "#chart", "#first-slides"),
     ),
-    Shot("answer-map", ".answers > :nth-child(1)"),
-    Shot("answer-tiles", ".answers > :nth-child(2)"),
-    Shot("answer-order", ".answers > :nth-child(3)"),
-    Shot("report-tiles-needed", "#figures > :nth-child(1)", width=800),
+    Shot("report-chart", "#chart", width=1440),
+    Shot("report-slide", "#slide-view", height=900, fragment=f"#slide={OPEN}"),
 )
 
 
 def main() -> None:
-    """Draw the rooms; run the audit if it has not been run, and draw everything else from it."""
+    """Draw the packages; run the audit if it has not been run, and draw everything else from it."""
     architecture_picture.main()
     hang("<!-- live: yes -->", RUNS, REPORTS)
     diagrams.main(str(RUNS / "yes"))
+    on_tissue = _with_tissue()
     with chromium() as browser:
         for shot in SHOTS:
             for dark in (False, True):
-                taken = take(browser, REPORTS / "yes.html", shot, dark=dark)
+                taken = take(browser, on_tissue, shot, dark=dark)
                 save(taken, IMAGES / f"{shot.name}{'-dark' if dark else ''}.png")
+
+
+def _with_tissue() -> Path:
+    """The same report with the painted slides behind its maps."""
+    audit = StoredAudit.load(RUNS / "yes")
+    names = [slide.slide_id for slide in audit.slides]
+    parameters, images = Parameters(SEED, slides=240, classes=2), RUNS / "demo" / SLIDES
+    images.mkdir(exist_ok=True)
+    plans, palette = parameters.plans(), parameters.palette()
+    for slide in parameters.planted(plans):
+        path = images / f"{slide.plan.slide_id}.tiff"
+        if slide.plan.slide_id in names and not path.exists():
+            write_slide(slide, looks(slide, palette), path)
+    found = match_images([(name, None) for name in names], find_images(images))
+    write_thumbnails(found, audit.folder)
+    return write_report(audit, REPORTS / "yes-on-tissue.html")
 
 
 def take(browser: Browser, report: Path, shot: Shot, *, dark: bool) -> bytes:

@@ -1,67 +1,87 @@
-/** Interactive parts of an audit's page: figures, table of slides, and the open slide. */
+/** Interactive parts of an audit's page: the chart, slides with their maps, and the open slide. */
 
-import { commonScale, drawInterval, drawScale } from "./charts/intervals";
-import { carriedFigure } from "./figures/carried";
+import { commonScale, drawInterval, drawScale, type Interval } from "./charts/intervals";
+import { carriedChart, carriedCsv, drawCarried } from "./figures/carried";
 import { deletionFigure } from "./figures/deletion";
 import { revealFigure } from "./figures/reveal";
 import { sceneOf } from "./figures/scene";
-import { selectedOnlyFigure } from "./figures/selectedOnly";
-import { slideBySlideFigure } from "./figures/slideBySlide";
-import { stripFigure, survivalFigure } from "./figures/tilesNeeded";
-import { answerSlides } from "./figures/answerSlides";
-import { find } from "./page/dom";
+import { find, h } from "./page/dom";
 import { formatLink, type Link, parseLink } from "./page/link";
-import type { AuditPayload, Mean, View } from "./page/payload";
-import type { Row } from "./slides/rows";
-import { slideTable } from "./slides/table";
+import type { AuditPayload, Carried } from "./page/payload";
+import { copyText, pngOf, saveFile, svgText } from "./page/save";
+import { colour } from "./page/theme";
+import { slideCard } from "./slides/card";
+import { slideGallery } from "./slides/gallery";
 import { slideView } from "./slides/view";
 
 export function startAuditPage(payload: AuditPayload): void {
-  let view = payload.first_view;
-  drawEvidence();
-
-  const drawFigures = () => {
-    const scene = sceneOf(payload, view);
-    const parts = [
-      carriedFigure(scene),
-      stripFigure(scene, "needed", slides.open),
-      slideBySlideFigure(scene, slides.open),
-      survivalFigure(scene),
-      stripFigure(scene, "decisive", slides.open),
-      revealFigure(scene),
-      deletionFigure(scene),
-      selectedOnlyFigure(scene),
-    ];
-    find("#figures")!.replaceChildren(...parts.filter((part) => part !== null));
-  };
-  const slides = startSlides(payload, () => view);
-  const show = (next: View) => {
-    view = next;
-    document.documentElement.dataset.view = view;
-    for (const input of document.querySelectorAll<HTMLInputElement>("input[name^=view]"))
-      input.checked = input.value === view;
-    drawFigures();
-    slides.setView();
-  };
-  for (const input of document.querySelectorAll<HTMLInputElement>("input[name^=view]")) {
-    input.addEventListener("change", () => show(input.value as View));
+  const { carried, gallery } = payload;
+  if (carried) {
+    find("#chart")!.replaceChildren(carriedChart(carried, CHART, true), shaded(payload));
+    startSaving(carried);
   }
-  show(view);
-  find("#answer-slides")?.replaceChildren(...answerSlides(payload, slides.open));
+  startCopying();
+  if (gallery) {
+    const cards = gallery.first.map((i) => slideCard(payload, i, 276, 176, (at) => open(at)));
+    find("#first-slides")!.replaceChildren(...cards);
+  }
+  const open = startSlides(payload);
+  // Charts behind the fold are drawn when it opens: before that they have no width.
+  const fold = find<HTMLDetailsElement>("#details")!;
+  const unfold = () => {
+    if (!fold.open || find("#figures")!.childElementCount) return;
+    const scene = sceneOf(payload, payload.first_view);
+    find("#figures")!.replaceChildren(revealFigure(scene), deletionFigure(scene));
+    drawEvidence();
+  };
+  fold.addEventListener("toggle", unfold);
+  unfold();
 }
 
-interface Slides {
-  setView(): void;
-  open(index: number): void;
+const CHART = 372;
+
+function shaded({ level, carried }: AuditPayload): HTMLElement {
+  const banded = Object.values(carried!.lines).some(({ low }) => low.some((end) => end !== null));
+  const said = banded ? `Shaded: ${Math.round(100 * level)}% interval over patients. ` : "";
+  const proven = carried!.minimum ? "Thin line: proven, no order can lie above it." : "";
+  return h("figcaption", {}, said + proven);
 }
 
-function startSlides(payload: AuditPayload, view: () => View): Slides {
+function startSaving(chart: Carried): void {
+  const [width, name] = [900, `${document.title.split(":")[0].replace(/[^\w.-]+/g, "-")}-carried`];
+  const svg = () => drawCarried(chart, width, CHART, true);
+  const text = () => svgText(svg(), colour("--page"));
+  find("#save-svg")!.addEventListener("click", () =>
+    saveFile(`${name}.svg`, text(), "image/svg+xml"),
+  );
+  find("#save-png")!.addEventListener("click", () => {
+    const height = Number(svg().getAttribute("height"));
+    void pngOf(text(), width, height).then((blob) => saveFile(`${name}.png`, blob));
+  });
+  find("#save-data")!.addEventListener("click", () =>
+    saveFile(`${name}.csv`, carriedCsv(chart), "text/csv"),
+  );
+}
+
+function startCopying(): void {
+  const button = find<HTMLButtonElement>("#copy-methods")!;
+  const says = button.textContent!;
+  button.addEventListener("click", async () => {
+    const done = await copyText(find("#methods")!.textContent!);
+    button.textContent = done ? "Copied" : "Not allowed here: see Details";
+    setTimeout(() => (button.textContent = says), 2500);
+  });
+}
+
+/** Gallery and open slide; returns what opens a slide. */
+function startSlides(payload: AuditPayload): (index: number) => void {
   const place = find("#slide-view")!;
   let open: number | null = null;
   let link: Link = parseLink("");
 
-  const table = slideTable(payload, view(), (row) => go({ ...parseLink(""), slide: row.id }, true));
-  find("#slides-here")!.replaceChildren(table.element);
+  const goTo = (index: number) => go({ ...parseLink(""), slide: payload.slides.id[index] }, true);
+  const gallery = slideGallery(payload, goTo);
+  find("#gallery")!.replaceChildren(gallery.element);
 
   function go(next: Link, focus: boolean): void {
     remember(next, "pushState");
@@ -80,28 +100,28 @@ function startSlides(payload: AuditPayload, view: () => View): Slides {
   }
 
   function render(): void {
-    table.markOpen(open);
+    gallery.markOpen(open);
     if (open === null) return place.replaceChildren();
     const chosen = (now: Link) => {
       link = now;
       remember(now, "replaceState");
     };
-    place.replaceChildren(slideView(payload, open, view(), link, { chosen, step, close }));
+    place.replaceChildren(slideView(payload, open, link, { chosen, step, close }));
   }
 
   function step(by: number): void {
-    const rows: Row[] = table.openable();
-    if (!rows.length) return;
-    const here = rows.findIndex((row) => row.index === open);
-    const next = rows[(here + by + rows.length) % rows.length];
-    go({ slide: next.id, k: null, left: link.left, right: link.right }, false);
+    const slides = gallery.openable();
+    if (!slides.length) return;
+    const here = slides.indexOf(open!);
+    const next = slides[(here + by + slides.length) % slides.length];
+    go({ slide: payload.slides.id[next], k: null, left: link.left, right: link.right }, false);
     find(by > 0 ? "#next-slide" : "#previous-slide")?.focus({ preventScroll: true });
   }
 
   function close(): void {
-    const row = find(`tr[data-index="${open}"] a`);
+    const card = find(`#gallery [data-index="${open}"]`);
     go(parseLink(""), false);
-    row?.focus();
+    card?.focus();
   }
 
   place.addEventListener("keydown", (event) => {
@@ -113,13 +133,7 @@ function startSlides(payload: AuditPayload, view: () => View): Slides {
       show(parseLink(location.hash), true);
   });
   show(parseLink(location.hash), true);
-  return {
-    open: (index) => go({ ...parseLink(""), slide: payload.slides.id[index] }, true),
-    setView() {
-      table.setView(view());
-      render();
-    },
-  };
+  return goTo;
 }
 
 /** Put the link into the address bar, if the browser allows it (not in a sandboxed frame). */
@@ -139,7 +153,7 @@ function remember(link: Link, how: "pushState" | "replaceState"): void {
 function drawEvidence(): void {
   const places = [...document.querySelectorAll<HTMLElement>("[data-estimate]")];
   const end = (text: string | undefined): number | null => (text ? Number(text) : null);
-  const value = ({ dataset }: HTMLElement): Mean => ({
+  const value = ({ dataset }: HTMLElement): Interval => ({
     estimate: Number(dataset.estimate),
     low: end(dataset.low),
     high: end(dataset.high),

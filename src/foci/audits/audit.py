@@ -14,6 +14,7 @@ from foci.audits.folder import (
     CURVES,
     FORMAT,
     MANIFEST,
+    MEASURED,
     RANKINGS,
     SLIDES,
     SUMMARY,
@@ -22,14 +23,15 @@ from foci.audits.folder import (
     RankedTiles,
     as_model,
     lost_file,
+    parts_of,
     read_object,
     read_slides,
     read_tiles,
     readable,
 )
 from foci.audits.manifest import Manifest
-from foci.audits.measure import MeasuredSlides, measure_slides
-from foci.audits.numbers import agreement, summarise
+from foci.audits.measure import MeasuredSlides, Shard, join_shards, measure_slides
+from foci.audits.numbers import summarise
 from foci.audits.records import Alarm, Answers, Summary
 from foci.audits.settings import RELATIVE, AuditSettings, Kappa, View
 from foci.errors import FociError
@@ -109,9 +111,8 @@ class StoredAudit:
     @cached_property
     def curves(self) -> CurveTable:
         """The stored reveal and deletion curves."""
-        path = self.folder / CURVES
-        with readable(path):
-            table = CurveTable.read(path)
+        with readable(self.folder / CURVES):
+            table = CurveTable.read(self.folder)
         named, found = len(self.manifest.classes), table.n_classes
         if named != found:
             what = f"names {named} classes where the curves have {found}"
@@ -130,27 +131,46 @@ class StoredAudit:
 
     def tiles(self, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
         """Iterate over the slides, or those named, each with its tiles and their scores."""
-        path = self.folder / RANKINGS
         missing = set(self.curves.slide_ids if slide_ids is None else slide_ids)
-        with readable(path):
-            for tiles in read_tiles(path, slide_ids):
-                missing.discard(tiles.slide_id)
-                yield tiles
+        for path in parts_of(self.folder, RANKINGS):
+            with readable(path):
+                for tiles in read_tiles(path, slide_ids):
+                    missing.discard(tiles.slide_id)
+                    yield tiles
+            if slide_ids is not None and not missing:
+                return
         if missing:
-            raise FociError(path, f"has no tiles of {min(missing)}", AGAIN)
+            raise FociError(self.folder / RANKINGS, f"has no tiles of {min(missing)}", AGAIN)
 
     def measured(self, settings: AuditSettings | None = None) -> MeasuredSlides:
         """Metrics of every slide, at the run's threshold and budget or at those of ``settings``.
 
-        They are computed once per threshold and budget, then shared by all tables and pages.
+        The first are stored, others are computed from the curves, shard by shard, once.
         """
-        settings = self.manifest.settings if settings is None else settings
+        stored = self.manifest.settings
+        settings = stored if settings is None else settings
         key = settings.kappa, settings.k_max, settings.relative
         if key not in self._measured:
-            self._measured[key] = measure_slides(
-                self.curves, self.slides, self.manifest.classes, settings
-            )
+            same = (settings.kappa, settings.k_max) == (stored.kappa, stored.k_max)
+            if same and (self.folder / MEASURED).is_dir():
+                found = self.joined(settings)
+                views = self.summary.views.items()
+                means = {v: {n: own.mean_curve for n, own in by.items()} for v, by in views}
+                found = replace(found, mean_curves=means)
+            else:
+                found = measure_slides(self.curves, self.slides, self.manifest.classes, settings)
+            self._measured[key] = found
         return self._measured[key]
+
+    def joined(self, settings: AuditSettings) -> MeasuredSlides:
+        """What the run has measured, without mean curves."""
+        shards = [Shard.read(path) for path in parts_of(self.folder, MEASURED)]
+        n_slides = sum(len(shard.arrays["full"]) for shard in shards)
+        if n_slides != len(self.slides):
+            what = f"holds {n_slides} slides where {SLIDES} lists {len(self.slides)}"
+            raise FociError(self.folder / MEASURED, what, AGAIN)
+        with readable(self.folder / MEASURED):
+            return join_shards(shards, self.slides, self.manifest.classes, settings, self.curves)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -231,7 +251,7 @@ def recompute(
             audit.curves,
             audit.manifest.classes,
             settings,
-            agreement(audit.curves, audit.tiles()),
+            stored.agreement,
             n_skipped=len(audit.skipped),
         )
     return stored if view is None else stored.model_copy(update={"first_view": view})

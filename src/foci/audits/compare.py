@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import Any, Literal
 
+import numpy as np
+
 from foci.audits.audit import StoredAudit
-from foci.audits.records import Alarm, Interval, RankingNumbers, Summary
+from foci.audits.folder import RankedTiles, column
+from foci.audits.records import Alarm, Interval, RankingNumbers, Summary, plain
 from foci.audits.settings import View
 from foci.audits.tables import as_csv, interval_columns
 from foci.errors import FociError
-from foci.words import decimals, in_percent
+from foci.metrics.inputs import Floats, defined_mean
+from foci.metrics.ranking import rank_correlations, top
+from foci.metrics.stats import mean_intervals
+from foci.words import csv_text, decimals, in_percent
 
 VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
@@ -66,11 +72,13 @@ class Comparison:
         rankings: Every ranking that some audit ran.
         notes: Changed files, and differences that make numbers of the rows incomparable, one
             sentence each.
+        agreement: Of the maps of every two trainings of one architecture, on the same tiles.
     """
 
     rankings: tuple[str, ...]
     rows: tuple[ComparisonRow, ...]
     notes: tuple[str, ...]
+    agreement: tuple[MapAgreement, ...] = ()
 
     @property
     def map(self) -> str:
@@ -178,6 +186,7 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
             for audit, name in zip(audits, names, strict=True)
         ),
         notes=(*changed_notes(audits, names), *differences(audits, names)),
+        agreement=tuple(map_agreement(audits, names)),
     )
 
 
@@ -308,3 +317,121 @@ def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     if not differ:
         return []
     return [f"features differ ({'; '.join(differ)}): a tile is not the same tile in each."]
+
+
+# Agreement of maps, across folds and seeds of one model
+
+
+@dataclass(frozen=True)
+class MapAgreement:
+    """How far the maps of two audits agree, on the slides whose tiles both have.
+
+    Attributes:
+        first, second: The audits.
+        shared8, shared32: Share of the first 8 and 32 tiles in common, mean over slides, with its
+            interval over patients; a slide with fewer tiles is left out.
+        chance8, chance32: What two random orders of these slides share.
+        spearman: Rank correlation, mean over slides; two random orders have 0.
+        slides: The same of every slide: by name, the two shares and the correlation.
+    """
+
+    first: str
+    second: str
+    shared8: Interval
+    shared32: Interval
+    chance8: float | None
+    chance32: float | None
+    spearman: Interval
+    slides: dict[str, tuple[float | None, float | None, float | None]]
+
+
+def map_agreement(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[MapAgreement]:
+    """Agreement of the maps of every two trainings of one architecture on slides that both have."""
+    found = []
+    for (name, audit), (other_name, other) in combinations(zip(names, audits, strict=True), 2):
+        kinds = {one.manifest.backbone.architecture for one in (audit, other)}
+        if len(kinds) == 1:
+            found.append(_agreement(name, audit, other_name, other))
+    return [one for one in found if one is not None]
+
+
+def agreement_csv(pairs: Sequence[MapAgreement]) -> str:
+    """The agreement of every slide as CSV."""
+    heads = ("first", "second", "slide_id", "shared8", "shared32", "spearman")
+    rows = (
+        (pair.first, pair.second, slide, *numbers)
+        for pair in pairs
+        for slide, numbers in pair.slides.items()
+    )
+    return csv_text([heads, *rows])
+
+
+def _agreement(
+    name: str, audit: StoredAudit, other_name: str, other: StoredAudit
+) -> MapAgreement | None:
+    known = {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in other.slides}
+    case_of = {
+        slide.slide_id: slide.case_id
+        for slide in audit.slides
+        if known.get(slide.slide_id) == (slide.n_tiles, slide.features_sha256)
+    }
+    columns = [_map_column(one) for one in (audit, other)]
+    if not case_of or None in columns:
+        return None
+    numbers: dict[str, list[float]] = {}
+    for mine, yours in _together(audit, other, case_of):
+        if np.array_equal(mine.tiles, yours.tiles):
+            scores = np.stack([mine.scores[str(columns[0])], yours.scores[str(columns[1])]])
+            numbers[mine.slide_id] = _shared(scores.astype(np.float64))
+    if not numbers:
+        return None
+    table = np.array(list(numbers.values()))
+    settings = audit.manifest.settings
+    cases = [case_of[slide] for slide in numbers]
+
+    def mean(column: int) -> Interval:
+        values, kept = table[:, column], ~np.isnan(table[:, column])
+        if not kept.any():
+            return _UNDEFINED
+        own = [case for case, keep in zip(cases, kept, strict=True) if keep]
+        n_boot, level = settings.n_boot, settings.level
+        (found,) = mean_intervals(values[kept, None], own, n_boot=n_boot, level=level)
+        return Interval(estimate=found.estimate, low=found.low, high=found.high)
+
+    chance = plain(defined_mean(table[:, 3:], axis=0))
+    return MapAgreement(
+        name, other_name, mean(0), mean(1), chance[0], chance[1], mean(2),
+        {slide: tuple(plain(row[:3])) for slide, row in numbers.items()},
+    )  # fmt: skip
+
+
+def _map_column(audit: StoredAudit) -> str | None:
+    """Under which name the scores of the map are stored; None where it was not run."""
+    ranking = audit.summary.map
+    if ranking not in audit.curves.rankings:
+        return None
+    return column(ranking, audit.curves.seeds(ranking)[0])
+
+
+def _together(
+    first: StoredAudit, second: StoredAudit, slides: Collection[str]
+) -> Iterator[tuple[RankedTiles, RankedTiles]]:
+    """Slides of two audits side by side; each file is read once, in whatever order it is."""
+    waiting: tuple[dict[str, RankedTiles], dict[str, RankedTiles]] = ({}, {})
+    for pair in zip_longest(first.tiles(slides), second.tiles(slides)):
+        for side, tiles in enumerate(pair):
+            if tiles is not None:
+                waiting[side][tiles.slide_id] = tiles
+        for slide in waiting[0].keys() & waiting[1].keys():
+            yield waiting[0].pop(slide), waiting[1].pop(slide)
+
+
+def _shared(scores: Floats) -> list[float]:
+    """Shares of the first 8 and 32 tiles in common, rank correlation, and chance of the shares."""
+    n = scores.shape[1]
+    shares, chance = [], []
+    for k in (8, 32):
+        first, second = (set(top(row, min(k, n)).tolist()) for row in scores)
+        shares.append(len(first & second) / k if k <= n else np.nan)
+        chance.append(k / n if k <= n else np.nan)
+    return [*shares, float(rank_correlations(scores)[0, 1]), *chance]

@@ -1,17 +1,21 @@
-"""The audit folder: names of its files, how they are read, and its three Parquet tables.
+"""The audit folder: names of its files, how they are read, and its tables.
 
-``slides.parquet`` lists the audited slides and the skipped ones with the reason, ``curves.parquet``
-holds class probabilities at counts of tiles, ``rankings.parquet`` score and rank of every tile.
+``slides.parquet`` lists the audited slides and the skipped ones with the reason. The other tables
+have one part per shard of slides: ``curves/`` holds class probabilities at counts of tiles,
+``rankings/`` score and rank of every tile, ``measured/`` what is measured of every slide.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import json
+from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +24,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from foci.audits.settings import STORED
+from foci.bags.patients import side_by_side
 from foci.errors import FociError
 from foci.files.bounds import check_regular, read_json
 from foci.rankings import NULL_MAPS, Ranking
@@ -31,8 +36,9 @@ FORMAT = 1
 
 MANIFEST = "manifest.json"
 SLIDES = "slides.parquet"
-CURVES = "curves.parquet"
-RANKINGS = "rankings.parquet"
+CURVES = "curves"
+RANKINGS = "rankings"
+MEASURED = "measured"
 SUMMARY = "summary.json"
 TABLES = "tables"
 TABLE_FILES = (
@@ -45,7 +51,24 @@ TRUTH_TABLE = "truth.csv"
 SELECTORS = "selectors"
 REPORT = "report.html"
 PARTS = "parts"
-"""Partial results of a run; removed once the files above are complete."""
+"""Which shards of slides are done, and what only the summary needs of them; removed at the end."""
+
+SUFFIXES = {CURVES: "parquet", RANKINGS: "parquet", MEASURED: "safetensors"}
+
+
+def part_name(table: str, shard: int) -> str:
+    """Path in the folder of a part of ``curves``, ``rankings`` or ``measured``.
+
+    >>> part_name("curves", 12)
+    'curves/part-00012.parquet'
+    """
+    return f"{table}/part-{shard:05d}.{SUFFIXES[table]}"
+
+
+def parts_of(folder: Path, table: str) -> list[Path]:
+    """The parts of a table, in order."""
+    found = (folder / table).glob(f"part-*.{SUFFIXES[table]}")
+    return sorted(found, key=lambda path: int(path.stem.removeprefix("part-")))
 
 
 def column(ranking: str, seed: int | None) -> str:
@@ -117,7 +140,7 @@ def lost_file(folder: Path, names: Iterable[str]) -> str | None:
 # Slides
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AuditedSlide:
     """One audited or skipped slide: a row of ``slides.parquet``.
 
@@ -226,12 +249,83 @@ Order = tuple[str, int | None]
 """Ranking and seed: one order of the tiles of every slide."""
 
 
+Key = tuple[str, int | None, str]
+"""Ranking, seed and direction."""
+
+SLIDES_HELD = 2048
+"""Of which curves stay in memory, about 0.2 MB each."""
+
+
+class CurveParts:
+    """The parts of ``curves/``, each read when one of its slides is asked for.
+
+    Those that were read last stay in memory, as many as hold :data:`SLIDES_HELD` slides.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = tuple(paths)
+        self.names = [self._names(path) for path in self.paths]
+        self.starts = list(itertools.accumulate((len(own) for own in self.names), initial=0))
+        self._held: OrderedDict[int, CurveTable] = OrderedDict()
+
+    @staticmethod
+    def _names(path: Path) -> tuple[str, ...]:
+        with readable(path):
+            column = pq.read_table(path, columns=["slide_id"])["slide_id"]
+            return tuple(column.unique().to_pylist())
+
+    def __getitem__(self, part: int) -> CurveTable:
+        """The curves of a part."""
+        found = self._held.pop(part, None)
+        if found is None:
+            path = self.paths[part]
+            with readable(path):
+                found = CurveTable.of(from_arrow(pq.read_table(path, schema=CURVE_SCHEMA)))
+        self._held[part] = found
+        while len(self._held) > 1 and sum(len(self.names[n]) for n in self._held) > SLIDES_HELD:
+            self._held.popitem(last=False)
+        return found
+
+    def curves(self, key: Key, part: int) -> Sequence[Curve]:
+        """Curves of one ranking, seed and direction."""
+        held = self[part]
+        if key not in held._curves:
+            raise FociError(self.paths[part], f"has no curves of {column(*key[:2])}", AGAIN)
+        return held._curves[key]
+
+
+@dataclass(frozen=True)
+class StoredCurves(Sequence[Curve]):
+    """Curves of one ranking, seed and direction in all parts, up to ``k_max`` tiles."""
+
+    parts: CurveParts
+    key: Key
+    k_max: int | None = None
+
+    def __len__(self) -> int:
+        return self.parts.starts[-1]
+
+    @overload
+    def __getitem__(self, row: int) -> Curve: ...
+    @overload
+    def __getitem__(self, row: slice) -> tuple[Curve, ...]: ...
+    def __getitem__(self, row: int | slice) -> Curve | tuple[Curve, ...]:
+        """The curve of a slide."""
+        if isinstance(row, slice):
+            return tuple(self[n] for n in range(*row.indices(len(self))))
+        place = range(len(self))[row]
+        part = bisect_right(self.parts.starts, place) - 1
+        curve = self.parts.curves(self.key, part)[place - self.parts.starts[part]]
+        return curve if self.k_max is None else cut(curve, self.k_max)
+
+
 @dataclass(frozen=True, repr=False)
 class CurveTable:
     """All curves of an audit, by ranking, seed and direction, each for the same slides."""
 
     slide_ids: tuple[str, ...]
-    _curves: dict[tuple[str, int | None, str], tuple[Curve, ...]]
+    _curves: Mapping[Key, Sequence[Curve]]
+    _parts: CurveParts | None = None
 
     def __repr__(self) -> str:
         names = ", ".join(self.rankings)
@@ -240,7 +334,7 @@ class CurveTable:
     @classmethod
     def of(cls, curves: Iterable[Curve]) -> CurveTable:
         """Arrange curves; every ranking must hold the same slides in the same order."""
-        groups: dict[tuple[str, int | None, str], list[Curve]] = {}
+        groups: dict[Key, list[Curve]] = {}
         for curve in curves:
             groups.setdefault((curve.ranking, curve.seed, curve.direction), []).append(curve)
         names = {tuple(c.slide_id for c in group) for group in groups.values()}
@@ -249,9 +343,22 @@ class CurveTable:
         return cls(next(iter(names)), {key: tuple(group) for key, group in groups.items()})
 
     @classmethod
-    def read(cls, path: str | Path) -> CurveTable:
-        """Read ``curves.parquet``."""
-        return cls.of(from_arrow(pq.read_table(path, schema=CURVE_SCHEMA)))
+    def read(cls, folder: str | Path) -> CurveTable:
+        """Open the curves of an audit folder; each part is read when it is needed."""
+        paths = parts_of(Path(folder), CURVES)
+        if not paths:
+            raise FileNotFoundError
+        parts = CurveParts(paths)
+        names = tuple(name for own in parts.names for name in own)
+        return cls(names, {key: StoredCurves(parts, key) for key in parts[0]._curves}, parts)
+
+    def by_part(self) -> Iterator[CurveTable]:
+        """The curves of each part, which are in memory one part after the other."""
+        if self._parts is None:
+            yield self
+        else:
+            for part in range(len(self._parts.paths)):
+                yield self._parts[part]
 
     @property
     def n_classes(self) -> int:
@@ -265,7 +372,7 @@ class CurveTable:
         return tuple(name for name in names if name != NULL_MAPS)
 
     @property
-    def null_maps(self) -> tuple[Curve, ...]:
+    def null_maps(self) -> Sequence[Curve]:
         """Deletion under content-free maps, ``[M * len(ks), C]``; empty where none were run."""
         return self._curves.get((NULL_MAPS, None, "delete"), ())
 
@@ -280,7 +387,7 @@ class CurveTable:
 
     def get(
         self, ranking: str, seed: int | None = None, direction: Direction = "insert"
-    ) -> tuple[Curve, ...]:
+    ) -> Sequence[Curve]:
         """Curves of one ranking and seed, in the order of :attr:`slide_ids`."""
         key = (ranking, seed, direction)
         if key not in self._curves:
@@ -291,13 +398,17 @@ class CurveTable:
 
     def every_seed(
         self, ranking: str, direction: Direction = "insert"
-    ) -> tuple[tuple[Curve, ...], ...]:
+    ) -> tuple[Sequence[Curve], ...]:
         """:meth:`get` for each seed."""
         return tuple(self.get(ranking, seed, direction) for seed in self.seeds(ranking))
 
-    def deletions(self, ranking: str, seed: int | None) -> tuple[Curve, ...]:
+    def deletions(self, ranking: str, seed: int | None) -> Sequence[Curve]:
         """Deletion curves of a ranking and seed; empty where none were measured."""
         return self._curves.get((ranking, seed, "delete"), ())
+
+    def tail(self, ranking: str, seed: int | None, direction: Direction) -> Sequence[Curve]:
+        """Counts beyond those of a curve, to the last tile; empty where the curve has them all."""
+        return self._curves.get((ranking, seed, f"{direction}-tail"), ())
 
     def up_to(self, k_max: int) -> CurveTable:
         """The same audit as if no more than ``k_max`` tiles had ever been revealed.
@@ -305,10 +416,14 @@ class CurveTable:
         Deletion curves stay as they are: their counts are not a budget.
         """
         within = {
-            key: group if key[2] == "delete" else tuple(cut(curve, k_max) for curve in group)
+            key: group
+            if key[2] != "insert"
+            else replace(group, k_max=k_max)
+            if isinstance(group, StoredCurves)
+            else tuple(cut(curve, k_max) for curve in group)
             for key, group in self._curves.items()
         }
-        return CurveTable(self.slide_ids, within)
+        return CurveTable(self.slide_ids, within, self._parts)
 
 
 def cut(curve: Curve, k_max: int) -> Curve:
@@ -323,14 +438,14 @@ def cut(curve: Curve, k_max: int) -> Curve:
 
 
 def curves_to_arrow(curves: Sequence[Curve]) -> pa.Table:
-    """Curves as rows of ``curves.parquet``."""
+    """Curves as rows of ``curves/``."""
     columns = {name: [getattr(curve, name) for curve in curves] for name in CURVE_SCHEMA.names}
     columns["probs"] = [curve.probs.ravel() for curve in curves]
     return pa.table(columns, schema=CURVE_SCHEMA)
 
 
 def from_arrow(table: pa.Table) -> list[Curve]:
-    """Rows of ``curves.parquet`` as curves."""
+    """Rows of ``curves/`` as curves."""
     _check_filled(table, CURVE_SCHEMA)
     columns = {
         own.name: _lists(table[own.name])
@@ -342,7 +457,7 @@ def from_arrow(table: pa.Table) -> list[Curve]:
     for row in zip(*columns.values(), strict=True):
         values = dict(zip(columns, row, strict=True))
         ks, probs, full = values["ks"], values["probs"], values["full"]
-        alone = values["direction"] == "delete"  # the only tile of a bag cannot be deleted
+        alone = values["direction"] != "insert"  # the only tile of a bag cannot be deleted
         size = len(ks) * len(full)
         if values["ranking"] == NULL_MAPS and size:
             size *= len(probs) // size
@@ -366,6 +481,8 @@ def _lists(column: pa.ChunkedArray) -> list[NDArray[np.float64]]:
 # Rankings
 
 SCORE, RANK = "score:", "rank:"
+SOURCE = "source"
+"""Column with the slide of every tile, where bags are patients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,12 +494,41 @@ class RankedTiles:
         coords: ``[N, 2]`` top-left corners, or None.
         scores: ``[N]`` per ranking, by :func:`foci.audits.folder.column`. Random
             orders are not stored: :func:`foci.rankings.score` draws the same ones again.
+        sources: Slide of every tile, where the bag is a patient; else empty.
+        own_coords: ``[N, 2]`` corners of these tiles on their own slides, which stand side by side
+            in ``coords``; None where ``coords`` are the slide's own.
     """
 
     slide_id: str
     tiles: NDArray[np.int64]
     coords: NDArray[np.int64] | None
     scores: Mapping[str, NDArray[np.float64]]
+    sources: tuple[str, ...] = ()
+    own_coords: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        slide_id: str,
+        tiles: NDArray[np.int64],
+        coords: NDArray[np.int64] | None,
+        scores: Mapping[str, NDArray[np.float64]],
+        sources: Sequence[str] = (),
+    ) -> RankedTiles:
+        """The tiles of a slide, or of a patient's slides, which are put side by side."""
+        if not sources or coords is None:
+            return cls(slide_id, tiles, coords, scores, tuple(sources))
+        placed = side_by_side(coords, sources)
+        return cls(slide_id, tiles, placed, scores, tuple(sources), coords)
+
+    @property
+    def on_slide(self) -> NDArray[np.int64] | None:
+        """``[N, 2]`` corners on the slide that each tile is from, or None."""
+        return self.coords if self.own_coords is None else self.own_coords
+
+    def source(self, position: int) -> str:
+        """The slide that a tile is from."""
+        return self.sources[position] if self.sources else self.slide_id
 
     def __len__(self) -> int:
         return len(self.tiles)
@@ -395,25 +541,39 @@ class RankedTiles:
 
 
 def scores_to_arrow(slide: RankedTiles) -> pa.Table:
-    """Convert a slide to rows of ``rankings.parquet``, one per tile."""
+    """Convert a slide to rows of ``rankings/``, one per tile."""
     n = len(slide)
-    x, y = ([None] * n, [None] * n) if slide.coords is None else slide.coords.T
+    x, y = ([None] * n, [None] * n) if slide.on_slide is None else slide.on_slide.T
     columns: dict[str, pa.Array] = {
         "slide_id": pa.repeat(pa.scalar(slide.slide_id), n),
         "tile": pa.array(slide.tiles, pa.int32()),
         "x": pa.array(x, pa.int64()),
         "y": pa.array(y, pa.int64()),
     }
+    if slide.sources:
+        columns[SOURCE] = pa.array(slide.sources, pa.string())
     for name, scores in slide.scores.items():
         columns[SCORE + name] = pa.array(scores, pa.float64())
         columns[RANK + name] = pa.array(Ranking(name, slide.slide_id, scores).ranks, pa.int32())
     return pa.table(columns)
 
 
-def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
-    """Read ``rankings.parquet`` one slide at a time, in the order of the audit.
+LARGE = 10_000
+"""Tiles above which a slide has a row group of its own, so that it is read alone."""
 
-    Where ``slide_ids`` are given, parts of the file that hold none of them are left alone.
+
+def ranked_groups(slides: Sequence[RankedTiles]) -> Iterator[pa.Table]:
+    """Row groups of a part of ``rankings/``."""
+    for _, group in itertools.groupby(
+        enumerate(slides), lambda one: one[0] if len(one[1]) > LARGE else -1
+    ):
+        yield pa.concat_tables([scores_to_arrow(slide) for _, slide in group])
+
+
+def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
+    """Read a part of ``rankings/`` one slide at a time, in the order of the audit.
+
+    Where ``slide_ids`` are given, row groups that hold none of them are left alone.
     """
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
@@ -427,7 +587,7 @@ def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> It
 def ranked_tiles(
     table: pa.Table, slide_ids: Collection[str] | None = None
 ) -> Iterator[RankedTiles]:
-    """Rows of ``rankings.parquet``, slide by slide; all slides, or those named."""
+    """Rows of ``rankings/``, slide by slide; all slides, or those named."""
     names = table["slide_id"].to_numpy()
     columns = [c.removeprefix(SCORE) for c in table.column_names if c.startswith(SCORE)]
     for start, end in runs(names):
@@ -435,13 +595,14 @@ def ranked_tiles(
             continue
         rows = table.slice(start, end - start)
         placed = rows["x"].null_count == 0
-        yield RankedTiles(
+        yield RankedTiles.of(
             slide_id=str(names[start]),
             tiles=_numbers(rows["tile"], pa.int64()),
             coords=np.column_stack([_numbers(rows[axis], pa.int64()) for axis in ("x", "y")])
             if placed
             else None,
             scores={name: _numbers(rows[SCORE + name], pa.float64()) for name in columns},
+            sources=rows[SOURCE].to_pylist() if SOURCE in table.column_names else (),
         )
 
 
@@ -461,3 +622,47 @@ def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
     changes = np.flatnonzero(names[1:] != names[:-1]) + 1
     ends = [0, *changes.tolist(), len(names)] if len(names) else []
     return itertools.pairwise(ends)
+
+
+# Measured
+
+
+Arrays = Mapping[str, NDArray[Any]]
+"""By name, the slides along the first axis."""
+
+
+def arrays_to_bytes(arrays: Arrays, facts: Mapping[str, Any]) -> bytes:
+    """Arrays as a safetensors file, with facts on them."""
+    from safetensors.numpy import save
+
+    return bytes(
+        save({k: np.ascontiguousarray(v) for k, v in arrays.items()}, {"facts": json.dumps(facts)})
+    )
+
+
+class StoredArrays(Arrays):
+    """Arrays of a safetensors file, each read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        self.path = path
+        with readable(path):
+            try:
+                file: Any = safe_open(path, framework="np")
+            except SafetensorError as error:
+                raise ValueError(error) from None
+            self._file, self._names = file, tuple(file.keys())
+            self.facts: dict[str, Any] = json.loads(file.metadata()["facts"])
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        found: NDArray[Any] = self._file.get_tensor(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

@@ -37,7 +37,7 @@ from foci.metrics.curve import sufficient_steps
 from foci.metrics.decisive import PAPER_BETA
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
 from foci.rankings.controls import random_scores
-from foci.reveal import GRID, EmbeddedBag, curve_until, decisive_curves
+from foci.reveal import GRID, Direction, EmbeddedBag, curve_until, decisive_curves
 from foci.reveal.search import refined
 from foci.selectors import FittedSelector
 
@@ -242,6 +242,28 @@ def far_counts(first: int, last: int, ratio: float = 1.1) -> list[int]:
         first = min(max(first + 1, round(ratio * first)), last)
         counts.append(first)
     return counts
+
+
+TAIL = 4
+"""Counts of a tail: areas over the whole slide need few, and each is almost an inference."""
+
+
+def tail_counts(last: int, n_tiles: int, direction: Direction) -> NDArray[np.int64]:
+    """Counts from the last one of a curve to the last tile, denser where the output changes more.
+
+    The first tiles that are kept grow by a ratio, those that are left after deletion shrink by one.
+
+    >>> tail_counts(256, 4096, "insert").tolist(), tail_counts(2048, 4096, "delete").tolist()
+    ([512, 1024, 2048, 4095], [3792, 4051, 4089, 4095])
+    """
+    if last >= n_tiles - 1:
+        return np.empty(0, dtype=np.int64)
+    if direction == "insert":
+        spaced = np.geomspace(max(last, 1), n_tiles, TAIL + 1)[1:]
+    else:
+        spaced = n_tiles - np.geomspace(n_tiles - last, 1, TAIL + 1)[1:]
+    found = np.unique(np.minimum(np.rint(spaced).astype(np.int64), n_tiles - 1))
+    return found[found > last]
 
 
 def first_decisive(

@@ -20,10 +20,8 @@ from pydantic import Field
 
 from foci._version import __version__
 from foci.audits.folder import (
-    CURVES,
     FORMAT,
     MANIFEST,
-    RANKINGS,
     SELECTORS,
     SLIDES,
     SUMMARY,
@@ -341,11 +339,14 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
     }
 
 
-def file_hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file that holds numbers or weights, by its path in the folder."""
+def file_hashes(folder: Path, parts: Mapping[str, str]) -> dict[str, str]:
+    """SHA-256 of every file that holds numbers or weights, by its path in the folder.
+
+    Those of the parts were taken when they were written.
+    """
     from foci.selectors.saved import RESULT
 
-    paths = [folder / name for name in (SLIDES, CURVES, RANKINGS, SUMMARY)]
+    paths = [folder / name for name in (SLIDES, SUMMARY)]
     paths += [folder / TABLES / name for name in sorted(TABLE_FILES)]
     paths += sorted(path for name in RESULT for path in (folder / SELECTORS).glob(f"seed-*/{name}"))
-    return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
+    return dict(parts) | {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}

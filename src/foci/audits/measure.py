@@ -1,29 +1,41 @@
 """Measure every slide of an audit under every order of its tiles.
 
-Stored curves become one table of columns, ``[O, S]`` each: O orders (a ranking with one of its
-seeds) and S slides. Summary, CSV tables, report and viewer read that table and nothing else. It is
-made for one block of slides at a time, and blocks are joined along the slides: a slide's numbers
-depend on its own curves alone.
+Curves become one table of columns, ``[O, S]`` each: O orders (a ranking with one of its seeds) and
+S slides. Summary, CSV tables, report and viewer read that table and nothing else. It is made for
+one shard of slides at a time (:func:`measure_shard`), where the curves are, and shards are joined
+along the slides (:func:`join_shards`): a slide's numbers depend on its own curves alone.
 
-A *view* says which class is followed on every slide: the one that the model predicts, or the label.
+A *view* says which class is followed on every slide: the one that the model predicts, the label, or
+one that was asked for.
 It is a vector of target classes. :func:`followed` is the only place where outputs of the model are
 read for a target.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.audits.folder import AuditedSlide, CurveTable, Order, cut
+from foci.audits.folder import (
+    Arrays,
+    AuditedSlide,
+    CurveTable,
+    Order,
+    StoredArrays,
+    arrays_to_bytes,
+    cut,
+)
 from foci.audits.records import CurveBand, plain
 from foci.audits.settings import (
+    KEPT,
     RANDOM,
     SELECTOR,
     SHARE,
@@ -33,7 +45,8 @@ from foci.audits.settings import (
     null_counts,
 )
 from foci.errors import FociError
-from foci.metrics import inputs, slide_faithfulness, stack
+from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
+from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import area_differences
 from foci.metrics.curve import (
     area_error,
@@ -45,7 +58,7 @@ from foci.metrics.curve import (
 from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers, Marks
-from foci.reveal import Curve
+from foci.reveal import Curve, Direction
 
 REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
 """The last of the content-free maps, after the random directions; they have no vote."""
@@ -109,6 +122,7 @@ class WholeSlides:
             tiles, or that it has none.
         exact: ``[S]`` whether that is so by the structure of the classifier, at every threshold.
         outcomes: ``[S, 2]`` time and event, ``[S, 1]`` a number, or ``[S, 0]``; NaN if unknown.
+        asked: The class that answers are asked about; None for whatever is predicted.
     """
 
     ids: tuple[str, ...]
@@ -120,6 +134,7 @@ class WholeSlides:
     proven: Marks
     exact: Marks
     outcomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    asked: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -153,7 +168,16 @@ class WholeSlides:
             proven=self.proven[rows],
             exact=self.exact[rows],
             outcomes=self.outcomes[rows] if len(self.outcomes) else self.outcomes,
+            asked=self.asked,
         )
+
+    @property
+    def in_question(self) -> Marks:
+        """``[S]`` slides that answers may rest on: all, or those of which a class is predicted."""
+        if self.asked is None:
+            return np.ones(len(self), dtype=np.bool_)
+        marks: Marks = self.predictions == self.asked
+        return marks
 
     @property
     def without_set(self) -> Marks:
@@ -170,31 +194,45 @@ def whole_slides(
     curves: CurveTable, slides: Sequence[AuditedSlide], classes: Sequence[str]
 ) -> WholeSlides:
     """The slides of a curve table, in its order."""
+    stored = curves.get(*curves.orders[0])
+    full, n_tiles = (
+        np.array([getattr(one, name) for one in stored]) for name in ("full", "n_tiles")
+    )
+    return _known_slides(full, n_tiles, _slides_of(curves, slides), classes)
+
+
+def _known_slides(
+    full: Floats, n_tiles: Integers, slides: Sequence[AuditedSlide], classes: Sequence[str]
+) -> WholeSlides:
+    """What is known of slides, given ``[S, C]`` full-bag probabilities and ``[S]`` tiles."""
+    index = {name: number for number, name in enumerate(classes)}
+    for slide in slides:
+        if slide.label is not None and slide.label not in index:
+            what = f"has the label {slide.label!r}, which is no class of the model"
+            raise FociError(slide.slide_id, what, f"classes: {', '.join(classes)}")
+    # a set that flips then suffices at every threshold at which the slide is decided
+    exact = np.array([s.k_star_theorem in ("T2", "best tile", "one tile") for s in slides])
+    proven = np.array([s.k_star_kind in ("exact", "none, proven") for s in slides])
+    return WholeSlides(
+        ids=tuple(slide.slide_id for slide in slides),
+        cases=tuple(slide.case_id for slide in slides),
+        labels=np.array([-1 if s.label is None else index[s.label] for s in slides]),
+        full=inputs.probabilities(full, "full"),
+        n_tiles=n_tiles,
+        k_star=np.array([np.nan if s.k_star is None else s.k_star for s in slides]),
+        proven=proven | exact,
+        exact=exact,
+        outcomes=_outcomes(slides),
+    )
+
+
+def _slides_of(curves: CurveTable, slides: Sequence[AuditedSlide]) -> list[AuditedSlide]:
+    """The slides of a curve table, in its order."""
     by_id = {slide.slide_id: slide for slide in slides}
     missing = [name for name in curves.slide_ids if name not in by_id]
     if missing:
         raise FociError(missing[0], "has curves but is not among the slides", "audit again")
-    ordered = [by_id[name] for name in curves.slide_ids]
-    index = {name: number for number, name in enumerate(classes)}
-    for slide in ordered:
-        if slide.label is not None and slide.label not in index:
-            what = f"has the label {slide.label!r}, which is no class of the model"
-            raise FociError(slide.slide_id, what, f"classes: {', '.join(classes)}")
-    stored = curves.get(*curves.orders[0])
-    # a set that flips then suffices at every threshold at which the slide is decided
-    exact = np.array([s.k_star_theorem in ("T2", "best tile", "one tile") for s in ordered])
-    proven = np.array([s.k_star_kind in ("exact", "none, proven") for s in ordered])
-    return WholeSlides(
-        ids=curves.slide_ids,
-        cases=tuple(slide.case_id for slide in ordered),
-        labels=np.array([-1 if s.label is None else index[s.label] for s in ordered]),
-        full=inputs.probabilities([curve.full for curve in stored], "full"),
-        n_tiles=np.array([curve.n_tiles for curve in stored]),
-        k_star=np.array([np.nan if s.k_star is None else s.k_star for s in ordered]),
-        proven=proven | exact,
-        exact=exact,
-        outcomes=_outcomes(ordered),
-    )
+    return [by_id[name] for name in curves.slide_ids]
 
 
 def _outcomes(slides: Sequence[AuditedSlide]) -> Floats:
@@ -226,8 +264,8 @@ class Threshold:
     def decided(self, slides: WholeSlides) -> Marks:
         """Mark the slides whose full bag gives its prediction at least this confidence."""
         if self.relative:
-            return np.ones(len(slides), dtype=np.bool_)
-        return followed(slides.full, slides.predictions).sure(self.value)
+            return slides.in_question
+        return slides.in_question & followed(slides.full, slides.predictions).sure(self.value)
 
 
 def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
@@ -236,9 +274,9 @@ def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
 
 
 def few_decided(slides: WholeSlides, settings: AuditSettings) -> bool:
-    """Whether the model is kappa sure of fewer than 70 % of the slides."""
-    sure = Threshold(settings.kappa).decided(slides)
-    return len(slides) > 0 and float(sure.mean()) < MOST_SURE
+    """Whether the model is kappa sure of fewer than 70 % of the slides in question."""
+    sure = Threshold(settings.kappa).decided(slides)[slides.in_question]
+    return len(sure) > 0 and float(sure.mean()) < MOST_SURE
 
 
 def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, ...]:
@@ -270,6 +308,7 @@ class Measured:
         area: Mean of these losses.
         null_area: Mean loss of confidence at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
+        relevance_gain: Symmetric relevance gain, of log-odds or of a risk in spreads.
         both_ways: Whether a count is known in both directions, or there is one tile.
         ends: Whether the largest count that is known in both directions is N - 1.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
@@ -296,6 +335,7 @@ class Measured:
     area: Floats
     null_area: Floats
     faithfulness: Floats
+    relevance_gain: Floats
     both_ways: Marks
     ends: Marks
     decisive: Floats
@@ -322,6 +362,7 @@ class Measured:
             "reach": self.reached,
             "aukc": self.aukc,
             "faithfulness": self.with_deletions.faithfulness,
+            "relevance_gain": self.with_deletions.relevance_gain,
         }
 
     @property
@@ -368,15 +409,6 @@ class Measured:
 _COLUMNS = [f.name for f in fields(Measured) if f.name not in ("orders", "thresholds", "k_max")]
 
 
-def joined(blocks: Sequence[Measured]) -> Measured:
-    """Blocks of slides as one table."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(block, name) for block in blocks], axis=1)
-        for name in _COLUMNS
-    }
-    return replace(blocks[0], **columns)
-
-
 def measure(
     curves: CurveTable,
     slides: WholeSlides,
@@ -419,6 +451,10 @@ def measure(
     support = _support(revealed, target, tried)
     more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
+    columns["relevance_gain"] = np.full(len(flat), np.nan)
+    columns["relevance_gain"][places] = _relevance_gains(
+        curves, [orders[i] for i in having], rows, targets, settings
+    )
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
     known = ~(np.isnan(support) | np.isnan(left))
@@ -521,6 +557,47 @@ def _delete(
     return columns, left, flipped
 
 
+def _relevance_gains(
+    curves: CurveTable,
+    orders: Sequence[Order],
+    rows: Integers,
+    targets: Integers,
+    settings: AuditSettings,
+) -> Floats:
+    """Symmetric relevance gain of every order on every slide, ``[O * S]``."""
+
+    def both(order: Order, row: int, target: int, way: Direction) -> tuple[Integers, Floats]:
+        own = (curves.get(*order, way), curves.tail(*order, way))
+        parts = [group[row] for group in own if group]
+        probs = np.concatenate([part.probs for part in parts])
+        return np.concatenate([part.ks for part in parts]), log_odds(probs, target)
+
+    found = [
+        symmetric_relevance_gain(
+            *both(order, row, target, "insert"),
+            *both(order, row, target, "delete"),
+            float(log_odds(curves.get(*order)[row].full, target)),
+            curves.get(*order)[row].n_tiles,
+        )
+        for order in orders
+        for row, target in zip(rows, targets, strict=True)
+    ]
+    gains: Floats = np.array(found, dtype=np.float64) * settings.per_log_odds
+    return gains
+
+
+def log_odds(probs: Floats, target: int) -> Floats:
+    r"""Log-odds :math:`\log p_t - \log \sum_{c \ne t} p_c` of one class, ``[..., C]`` to ``[...]``.
+
+    >>> log_odds(np.array([[0.25, 0.75], [0.5, 0.5]]), 1).round(4).tolist()
+    [1.0986, 0.0]
+    """
+    others = probs.sum(axis=-1, where=np.arange(probs.shape[-1]) != target)
+    least = np.finfo(np.float64).tiny
+    odds: Floats = np.log(np.maximum(probs[..., target], least)) - np.log(np.maximum(others, least))
+    return odds
+
+
 def _known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
     """``[S, K]`` values of curves at other counts; NaN where a count was not measured.
 
@@ -567,6 +644,9 @@ class MeasuredSlides:
     Attributes:
         curves: Cut at the largest count.
         targets: By view, ``[S]`` the class that is followed on every slide; -1 where there is none.
+        first_tiles_tied: ``[O, S]`` share of the first tiles that is tied.
+        kept: ``[O, S, 2, C]`` probabilities with only the first 32 tiles, or the adaptive number of
+            them; NaN where that count was not revealed.
         null_areas: See :func:`null_areas`.
     """
 
@@ -574,7 +654,9 @@ class MeasuredSlides:
     slides: WholeSlides
     targets: dict[View, Integers]
     tables: dict[View, Measured]
-    mean_curves: dict[View, dict[str, CurveBand]]
+    first_tiles_tied: Floats
+    kept: Floats
+    mean_curves: Mapping[View, Mapping[str, CurveBand]]
     null_areas: Floats | None = None
 
     @cached_property
@@ -595,10 +677,8 @@ class MeasuredSlides:
     @cached_property
     def tied(self) -> dict[str, float]:
         """Share of the slides, by ranking, on which most of its first tiles are tied."""
-        return {
-            name: float(np.mean([c.tied > _MOST for c in self.curves.get(name, seed)]))
-            for name, seed in self.curves.orders
-        }
+        shares = (self.first_tiles_tied > _MOST).mean(axis=1).tolist()
+        return {name: share for (name, _), share in zip(self.curves.orders, shares, strict=True)}
 
     def rows(self, view: View) -> Integers:
         """Positions of the slides of a view."""
@@ -634,55 +714,248 @@ def measure_slides(
 ) -> MeasuredSlides:
     """MSK, AUKC, Faithfulness and the rest of every slide, under every ranking, in every view.
 
-    A slide is measured once for every class that a view follows on it.
+    Curves are read and measured shard by shard.
     """
-    whole, revealed = whole_slides(curves, slides, classes), curves.up_to(settings.k_max)
-    rows, targets, labels = np.arange(len(whole)), whole.predictions, whole.labels
-    views: dict[View, Integers] = {"prediction": targets}
-    places: dict[View, Integers] = {"prediction": rows}
-    if (labels >= 0).any():
-        differs = np.flatnonzero((labels >= 0) & (labels != targets))
-        place = rows.copy()
-        place[differs] = len(whole) + np.arange(len(differs))
-        views["label"], places["label"] = labels, place[labels >= 0]
-        rows, targets = np.append(rows, differs), np.append(targets, labels[differs])
+    ordered = _slides_of(curves, slides)
+    with tempfile.TemporaryDirectory(prefix="foci-measured-") as place:
+        shards: list[Shard] = []
+        means: list[Shard] = []
+        start = 0
+        for number, part in enumerate(curves.by_part()):
+            own = ordered[start : start + len(part.slide_ids)]
+            start += len(own)
+            shard, mean = measure_shard(part, own, classes, settings)
+            if len(own) < len(ordered):  # all of them may not fit into memory
+                path = Path(place, f"{number}")
+                path.write_bytes(mean.to_bytes())
+                mean = Shard.read(path)
+            shards.append(shard)
+            means.append(mean)
+        measured = join_shards(shards, ordered, classes, settings, curves)
+        return replace(measured, mean_curves=mean_curves(means))
 
-    grids: dict[View, dict[str, Integers]] = {}
-    for view, target in views.items():
-        chosen = np.flatnonzero(target >= 0)
-        grids[view] = {
-            name: common_counts([c[row] for c in revealed.every_seed(name) for row in chosen])
-            for name in revealed.rankings
-        }
-    grid = np.unique(np.concatenate([ks for own in grids.values() for ks in own.values()]))
-    shares = (Threshold(SHARE, relative=True), *relative(whole, settings))
+
+@dataclass(frozen=True)
+class Shard:
+    """Arrays on some consecutive slides, and facts on them that are the same in every shard."""
+
+    arrays: Arrays
+    facts: Mapping[str, Any]
+
+    def to_bytes(self) -> bytes:
+        """As a file."""
+        return arrays_to_bytes(self.arrays, self.facts)
+
+    @classmethod
+    def read(cls, path: Path) -> Shard:
+        """A file, of which arrays are read when they are asked for."""
+        arrays = StoredArrays(path)
+        return cls(arrays, arrays.facts)
+
+
+def measure_shard(
+    curves: CurveTable,
+    slides: Sequence[AuditedSlide],
+    classes: Sequence[str],
+    settings: AuditSettings,
+) -> tuple[Shard, Shard]:
+    """Measure the slides of a shard; what only the mean curves need stands apart.
+
+    A slide is measured once for every class that a view follows on it: rows of slides on which a
+    view follows another class than the prediction come last.
+    """
+    whole = whole_slides(curves, slides, classes)
+    revealed, orders = curves.up_to(settings.k_max), curves.orders
+    labels, predictions, rows = whole.labels, whole.predictions, np.arange(len(whole))
+    targets, asked = predictions, settings.followed(classes)
+    followed_by: dict[View, Integers] = {"label": labels}
+    if asked is not None:
+        followed_by["class"] = np.full(len(whole), asked)
+    row_of: dict[str, NDArray[Any]] = {}
+    for view, wanted in followed_by.items():
+        differs = np.flatnonzero((wanted >= 0) & (wanted != predictions))
+        place = np.arange(len(whole))
+        place[differs] = len(rows) + np.arange(len(differs))
+        row_of[f"rows:{view}"] = place[wanted >= 0]
+        rows, targets = np.append(rows, differs), np.append(targets, wanted[differs])
+
+    arrays: dict[str, NDArray[Any]] = {"full": whole.full, "n_tiles": whole.n_tiles, **row_of}
+    means: dict[str, NDArray[Any]] = {"labels": labels, **row_of}
+    grid = np.empty(0, dtype=np.int64)
+    for name in revealed.rankings:
+        for view in ("prediction", *followed_by):
+            chosen = np.flatnonzero(labels >= 0) if view == "label" else np.arange(len(whole))
+            followed_on = [c[int(row)] for c in revealed.every_seed(name) for row in chosen]
+            if followed_on:
+                shared, reaching = counts_shared(followed_on)
+                means[f"shared:{view}:{name}"], means[f"reaching:{view}:{name}"] = shared, reaching
+                grid = np.union1d(grid, np.flatnonzero((shared == reaching) & (shared > 0)))
+    shares = (Threshold(share, relative=True) for share in (SHARE, *SHARES))
     thresholds = tuple(dict.fromkeys((*absolute(settings), *shares)))
 
-    orders, blocks = revealed.orders, []
-    held = np.empty((len(orders), len(rows), len(grid)))
+    blocks = []
     size = max(1, _TOGETHER // len(orders))
     for block in (slice(start, start + size) for start in range(0, len(rows), size)):
-        columns, held[:, block] = measure(
+        table, held = measure(
             curves, whole, rows[block], targets[block], thresholds, grid, settings
         )
-        blocks.append(columns)
-    table = joined(blocks)
-    bands: dict[View, dict[str, CurveBand]] = {view: {} for view in views}
-    for view, place in places.items():
-        for name, ks in grids[view].items():
-            at = [row for row, (ranking, _) in enumerate(orders) if ranking == name]
-            own = np.take(held[at[0] : at[-1] + 1], place, axis=1)
-            if len(ks) < len(grid):
-                own = np.take(own, np.searchsorted(grid, ks), axis=2)
-            bands[view][name] = mean_curve(ks, own, over_orders=name == "random")
-    tables = {view: table.on(place) for view, place in places.items()}
-    return MeasuredSlides(revealed, whole, views, tables, bands, null_areas(revealed, whole))
+        columns = {name: np.moveaxis(getattr(table, name), 0, 1) for name in _COLUMNS}
+        blocks.append({**columns, "held": np.moveaxis(held, 0, 1)})
+    joined = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    held = joined.pop("held")
+    for name in revealed.rankings:
+        at = [row for row, (ranking, _) in enumerate(orders) if ranking == name]
+        own_held = held[:, at[0] : at[-1] + 1]
+        means[f"held:{name}"] = own_held if name == RANDOM else own_held.mean(axis=1, keepdims=True)
+    means["grid"] = grid
+
+    arrays |= joined
+    arrays["first_tiles_tied"] = np.array([[c.tied for c in curves.get(*o)] for o in orders]).T
+    budgets = np.full(len(whole), KEPT), adaptive_budgets(whole.n_tiles)
+    kept = []
+    for order in orders:
+        own = curves.get(*order)
+        stacks = stack([curve.probs for curve in own], [curve.ks for curve in own])
+        each = [kept_alone(stacks, whole.n_tiles, whole.full, budget) for budget in budgets]
+        kept.append(np.stack(each, axis=1))
+    arrays["kept"] = np.stack(kept, axis=1)
+    areas = null_areas(curves, whole)
+    if areas is not None:
+        arrays["null_areas"] = areas.T
+    facts = {
+        "orders": orders,
+        "thresholds": [[one.value, one.relative] for one in thresholds],
+        "k_max": settings.k_max,
+        "views": ["prediction", *followed_by],
+    }
+    return Shard(arrays, facts), Shard(means, facts)
 
 
-def common_counts(curves: Sequence[Curve]) -> Integers:
-    """Counts that every slide has, as far as its own counts go.
+def join_shards(
+    shards: Sequence[Shard],
+    slides: Sequence[AuditedSlide],
+    classes: Sequence[str],
+    settings: AuditSettings,
+    curves: CurveTable,
+) -> MeasuredSlides:
+    """What was measured of all slides; mean curves are left out, see :func:`mean_curves`."""
+    full, n_tiles = (
+        np.concatenate([shard.arrays[name] for shard in shards]) for name in ("full", "n_tiles")
+    )
+    whole = _known_slides(full, n_tiles, slides, classes)
+    whole = replace(whole, asked=settings.asked(classes))
+    facts = shards[0].facts
+    known = [Threshold(value, relative=share) for value, share in facts["thresholds"]]
+    wanted = {*absolute(settings), Threshold(SHARE, relative=True), *relative(whole, settings)}
+    at = [place for place, one in enumerate(known) if one in wanted]
+    views: dict[View, Integers] = {"prediction": whole.predictions}
+    if (whole.labels >= 0).any():
+        views["label"] = whole.labels
+    if "class" in facts["views"]:
+        views["class"] = np.full(len(whole), settings.asked(classes))
+    places: dict[View, list[Integers]] = {view: [] for view in views}
+    start = 0
+    for shard in shards:
+        n = len(shard.arrays["full"])
+        for view in views:
+            places[view].append(view_rows(view, whole.labels[start : start + n], shard.arrays))
+        start += n
+    joined: dict[View, dict[str, Any]] = {view: {} for view in views}
+    for name in _COLUMNS:
+        parts = [shard.arrays[name] for shard in shards]
+        if name in ("msk_at", "decisive_at") and len(at) < len(known):
+            parts = [part[..., at] for part in parts]
+        for view, rows in places.items():
+            joined[view][name] = _rows_first(parts, rows)
+    orders = tuple((ranking, seed) for ranking, seed in facts["orders"])
+    thresholds = tuple(known[place] for place in at)
+    tables = {
+        view: Measured(orders, thresholds, facts["k_max"], **columns)
+        for view, columns in joined.items()
+    }
+    every = places["prediction"]
+    tied, kept = (
+        _rows_first([shard.arrays[name] for shard in shards], every)
+        for name in ("first_tiles_tied", "kept")
+    )
+    return MeasuredSlides(
+        curves.up_to(settings.k_max), whole, views, tables, tied, kept, {}, _joined_nulls(shards)
+    )
 
-    A smaller slide keeps its last value beyond its own counts.
+
+def _rows_first(parts: Sequence[NDArray[Any]], rows: Sequence[Integers]) -> NDArray[Any]:
+    """Chosen rows of ``[rows, O, ...]`` parts as one ``[O, S, ...]``."""
+    n = sum(map(len, rows))
+    found = np.empty((parts[0].shape[1], n, *parts[0].shape[2:]), dtype=parts[0].dtype)
+    start = 0
+    for part, own in zip(parts, rows, strict=True):
+        found[:, start : start + len(own)] = np.moveaxis(part[own], 0, 1)
+        start += len(own)
+    return found
+
+
+def _joined_nulls(shards: Sequence[Shard]) -> Floats | None:
+    found = [s.arrays.get("null_areas") for s in shards]
+    n_maps = max((part.shape[1] for part in found if part is not None), default=0)
+    if not n_maps:
+        return None
+    every = [
+        np.full((len(shard.arrays["full"]), n_maps), np.nan) if part is None else part
+        for shard, part in zip(shards, found, strict=True)
+    ]
+    return np.ascontiguousarray(np.concatenate(every).T)
+
+
+def view_rows(view: View, labels: Integers, arrays: Arrays) -> Integers:
+    """Rows of a shard that belong to a view, one per slide of it."""
+    return np.arange(len(labels)) if view == "prediction" else arrays[f"rows:{view}"]
+
+
+def mean_curves(shards: Sequence[Shard]) -> dict[View, dict[str, CurveBand]]:
+    """Mean confidence at every count that all slides have, by view and ranking.
+
+    A slide that is too small for a count keeps its last value. Only the curves of one ranking are
+    in memory at a time, and of random orders only their sums.
+    """
+    names = list(dict.fromkeys(ranking for ranking, _ in shards[0].facts["orders"]))
+    labelled = any((shard.arrays["labels"] >= 0).any() for shard in shards)
+    known: list[View] = shards[0].facts["views"]
+    views = [view for view in known if labelled or view != "label"]
+    found: dict[View, dict[str, CurveBand]] = {view: {} for view in views}
+    for view in views:
+        chosen = [view_rows(view, shard.arrays["labels"], shard.arrays) for shard in shards]
+        used = [(s, rows) for s, rows in zip(shards, chosen, strict=True) if len(rows)]
+        for name in names:
+            shared, reaching = (
+                _added([shard.arrays[f"{what}:{view}:{name}"] for shard, _ in used])
+                for what in ("shared", "reaching")
+            )
+            ks = np.flatnonzero((shared == reaching) & (shared > 0))
+            blocks = (_held_at(ks, shard.arrays, name, rows) for shard, rows in used)
+            found[view][name] = mean_curve(ks, blocks, over_orders=name == RANDOM)
+    return found
+
+
+def _held_at(ks: Integers, arrays: Arrays, name: str, rows: Integers) -> Floats:
+    """``[R, S, G]`` confidence at counts that all slides of the audit have."""
+    grid = arrays["grid"]  # its last count is the last of the longest curve
+    at = np.minimum(np.searchsorted(grid, ks), len(grid) - 1)
+    # as sums round by the layout in memory, it is always the same
+    return np.ascontiguousarray(np.moveaxis(arrays[f"held:{name}"][rows][..., at], 1, 0))
+
+
+def _added(counts: Sequence[Integers]) -> Integers:
+    """Sum of counts of different lengths."""
+    total = np.zeros(max(map(len, counts)), dtype=np.int64)
+    for own in counts:
+        total[: len(own)] += own
+    return total
+
+
+def counts_shared(curves: Sequence[Curve]) -> tuple[Integers, Integers]:
+    """By count, how many curves have it, and how many have it or a larger one.
+
+    Counts that all curves have, as far as their own counts go, are those where both are the same.
     """
     alike = Counter(curve.ks.astype(np.int64).tobytes() for curve in curves)
     measured = [np.frombuffer(ks, dtype=np.int64) for ks in alike]
@@ -691,19 +964,23 @@ def common_counts(curves: Sequence[Curve]) -> Integers:
     shared = np.bincount(np.concatenate(measured), weights=each)
     ending = np.bincount([ks[-1] for ks in measured], weights=times)
     reaching = np.cumsum(ending[::-1])[::-1]
-    return np.flatnonzero((shared == reaching) & (shared > 0))
+    return shared.astype(np.int64), reaching.astype(np.int64)
 
 
-def mean_curve(ks: Integers, tables: Floats, *, over_orders: bool) -> CurveBand:
-    """Mean over seeds and slides of ``[R, S, G]`` confidences, with a band.
+def mean_curve(ks: Integers, blocks: Iterable[Floats], *, over_orders: bool) -> CurveBand:
+    """Mean over seeds and slides of blocks of slides, ``[R, S, G]`` confidences, with a band.
 
     The band holds the quartiles over slides, or the smallest and the largest mean over orders.
     """
     if over_orders:
-        means = np.stack([table.mean(axis=0) for table in tables])
+        sums, n = np.zeros((1, len(ks))), 0
+        for block in blocks:
+            before = np.broadcast_to(sums, (len(block), len(ks)))[:, None]
+            sums, n = np.concatenate([before, block], axis=1).sum(axis=1), n + block.shape[1]
+        means = sums / n
         low, high = means.min(axis=0), means.max(axis=0)
     else:
-        means = tables.mean(axis=0)
+        means = np.concatenate([block.mean(axis=0) for block in blocks])
         low, high = np.quantile(means, [0.25, 0.75], axis=0)
     return CurveBand(
         ks=ks.tolist(), mean=plain(means.mean(axis=0)), low=plain(low), high=plain(high)

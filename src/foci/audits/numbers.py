@@ -7,7 +7,7 @@ are paired.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import accumulate, combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,7 +44,6 @@ from foci.audits.records import (
     plain,
 )
 from foci.audits.settings import KEPT, PAPER, RANDOM, SHARE, AuditSettings, View
-from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import patient_means, relative_saving
 from foci.metrics.decisive import carried_marks
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
@@ -87,7 +86,7 @@ def summarise(
         n_skipped: Number of skipped slides.
     """
     slides, labelled = measured.slides, measured.slides.labelled
-    kept = selected_only(curves, measured)
+    kept = selected_only(measured)
     decided = {
         name: decided_numbers(measured.of(name), slides, settings, classes)
         for name in curves.rankings
@@ -191,7 +190,8 @@ def ranking_numbers(
     mean_drop, n_dropped = metrics.mean_drops(drops)
     km = metrics.kaplan_meier(own.msk.ravel(), settings.k_max)
     # [S, K] share of the seeds under which a slide needs more than each count
-    still_open = (np.where(np.isnan(own.msk), np.inf, own.msk)[:, :, None] > km.ks).mean(axis=0)
+    needs = np.where(np.isnan(own.msk), np.inf, own.msk)[:, :, None]
+    still_open = sum((one > km.ks).astype(np.int64) for one in needs) / len(needs)
     correct, wrong = _reach_by_correctness(own, measured.slides_of(view))
     more |= {"paired": None, "wilcoxon": None}
     if settings.map_name in drawn and name != settings.map_name:
@@ -307,9 +307,9 @@ def decided_numbers(
     longer = np.broadcast_to(slides.n_tiles > own.k_max, own.msk.shape)
     at_share = own.at(own.msk_at, Threshold(SHARE, relative=True))
     gains = (own.peak - slides.sure)[~decided & reaches]
-    per_class = {}
+    per_class, every = {}, Threshold(settings.kappa).decided(replace(slides, asked=None))
     for index, name in enumerate(classes):
-        chosen = decided & (slides.predictions == index)
+        chosen = every & (slides.predictions == index)
         decisive = _decisive(own, slides, chosen)
         per_class[name] = ClassNumbers(
             n_slides=int(chosen.sum()),
@@ -422,26 +422,24 @@ def _share(marks: Marks, among: Marks | None = None) -> float | None:
     return float(flat.mean()) if len(flat) else None
 
 
-def selected_only(curves: CurveTable, measured: MeasuredSlides) -> dict[str, SelectedOnly | None]:
+def selected_only(measured: MeasuredSlides) -> dict[str, SelectedOnly | None]:
     """AUC with only the first 32 (or the adaptive number of) tiles kept, by ranking.
 
     Averaged over the seeds. None without labels; an AUC is None where a count was not revealed or a
-    class is absent. ``curves`` are the stored ones: these tiles are kept whatever the budget.
+    class is absent. These tiles are kept whatever the budget.
     """
-    labelled = measured.slides.labelled
+    rankings, labelled = measured.curves.rankings, measured.slides.labelled
     if labelled is None:
-        return dict.fromkeys(curves.rankings)
+        return dict.fromkeys(rankings)
     sizes, rows = labelled.n_tiles, measured.rows("label")
-    budgets = np.full(len(labelled), KEPT), adaptive_budgets(sizes)
+    aucs: dict[str, list[list[float | None]]] = {name: [] for name in rankings}
+    for (name, _), kept in zip(measured.curves.orders, measured.kept, strict=True):
+        each = np.moveaxis(kept[rows], 1, 0)
+        aucs[name].append([auc_or_none(probs, labelled.labels) for probs in each])
     found: dict[str, SelectedOnly | None] = {}
-    for ranking in curves.rankings:
-        aucs: list[list[float | None]] = []
-        for own in curves.every_seed(ranking):
-            stacks = metrics.stack([own[row].probs for row in rows], [own[row].ks for row in rows])
-            kept = (kept_alone(stacks, sizes, labelled.full, budget) for budget in budgets)
-            aucs.append([auc_or_none(probs, labelled.labels) for probs in kept])
-        fixed, adaptive = (_mean_of_seeds(values) for values in zip(*aucs, strict=True))
-        found[ranking] = SelectedOnly(
+    for name, own in aucs.items():
+        fixed, adaptive = (_mean_of_seeds(values) for values in zip(*own, strict=True))
+        found[name] = SelectedOnly(
             k=KEPT,
             auc=fixed,
             adaptive_auc=adaptive,
@@ -516,60 +514,63 @@ def split_scores(predictions: Predictions) -> dict[str, float | None]:
     }
 
 
-class Agreements:
-    """Mean rank correlation and top-K overlap of every pair of rankings with stored scores.
+Pair = tuple[str, str]
 
-    Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
-    tiles has no overlap at K, and a constant ranking has no correlation: both are left out.
+
+def pair_agreement(
+    slide: RankedTiles, columns: Mapping[str, Sequence[str]]
+) -> dict[Pair, list[float]]:
+    """Rank correlation and top-K overlaps, and these by chance, of every pair of rankings.
+
+    Averaged over the pairs of seeds. A slide with fewer than K tiles has no overlap at K, and a
+    constant ranking has no correlation: both are NaN. ``columns`` are those of every ranking;
+    rankings without stored scores are left out.
     """
-
-    def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
-        self.columns = columns
-        self.per_slide: dict[tuple[str, str], list[list[float]]] = {}
-
-    def add(self, slide: RankedTiles) -> None:
-        """Compare the rankings of one slide."""
-        stored = {
-            ranking: own
-            for ranking, names in self.columns.items()
-            if (own := [name for name in names if name in slide.scores])
-        }
-        if len(stored) < 2:
-            return
-        ends = list(accumulate(map(len, stored.values()), initial=0))
-        rows = {ranking: slice(*own) for ranking, own in zip(stored, pairwise(ends), strict=True)}
-        scores = np.stack([slide.scores[name] for own in stored.values() for name in own])
-        n_rankings, n_tiles = scores.shape
-        absent = np.full((n_rankings, n_rankings), np.nan)
-        tables = [rank_correlations(scores)]
-        tables += [overlaps(scores, k) if k <= n_tiles else absent for k in TOPS]
-        chance = [chance_overlap(n_tiles, k) for k in TOPS]
-        for first, second in combinations(stored, 2):
-            values = [float(defined_mean(table[rows[first], rows[second]])) for table in tables]
-            self.per_slide.setdefault((first, second), []).append([*values, *chance])
-
-    def over_slides(self) -> list[PairAgreement]:
-        """One row per pair of rankings."""
-        rows = []
-        for (first, second), slides in self.per_slide.items():
-            spearman, *shared = defined_mean(np.array(slides), axis=0).tolist()
-            names = [f"{what}{k}" for what in ("jaccard", "chance") for k in TOPS]
-            overlap = dict(zip(names, shared, strict=True))
-            rows.append(PairAgreement(first=first, second=second, spearman=spearman, **overlap))
-        return rows
+    stored = {
+        ranking: own
+        for ranking, names in columns.items()
+        if (own := [name for name in names if name in slide.scores])
+    }
+    if len(stored) < 2:
+        return {}
+    ends = list(accumulate(map(len, stored.values()), initial=0))
+    rows = {ranking: slice(*own) for ranking, own in zip(stored, pairwise(ends), strict=True)}
+    scores = np.stack([slide.scores[name] for own in stored.values() for name in own])
+    n_rankings, n_tiles = scores.shape
+    absent = np.full((n_rankings, n_rankings), np.nan)
+    tables = [rank_correlations(scores)]
+    tables += [overlaps(scores, k) if k <= n_tiles else absent for k in TOPS]
+    chance = [chance_overlap(n_tiles, k) for k in TOPS]
+    return {
+        (first, second): [
+            *(float(defined_mean(table[rows[first], rows[second]])) for table in tables), *chance,
+        ]
+        for first, second in combinations(stored, 2)
+    }  # fmt: skip
 
 
 def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
-    """:class:`Agreements` of a stored audit."""
-    found = Agreements(
-        {
-            ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
-            for ranking in curves.rankings
-        }
-    )
+    """Mean of :func:`pair_agreement` over slides."""
+    columns = {
+        ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
+        for ranking in curves.rankings
+    }
+    found: dict[Pair, list[list[float]]] = {}
     for slide in tiles:
-        found.add(slide)
-    return found.over_slides()
+        for pair, values in pair_agreement(slide, columns).items():
+            found.setdefault(pair, []).append(values)
+    return mean_agreement({pair: np.array(values) for pair, values in found.items()})
+
+
+def mean_agreement(found: Mapping[Pair, Floats]) -> list[PairAgreement]:
+    """One row per pair of rankings, from ``[S, ...]`` numbers of :func:`pair_agreement`."""
+    rows = []
+    for (first, second), slides in found.items():
+        spearman, *shared = defined_mean(slides, axis=0).tolist()
+        names = [f"{what}{k}" for what in ("jaccard", "chance") for k in TOPS]
+        overlap = dict(zip(names, shared, strict=True))
+        rows.append(PairAgreement(first=first, second=second, spearman=spearman, **overlap))
+    return rows
 
 
 @cache

@@ -38,6 +38,10 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
             if getattr(settings, name) is not None:
                 fix = "give --output cox, hazards or regression, or leave it out"
                 raise FociError(f"--{name}", "means nothing for classes", fix)
+        names, wanted = sources.cohort.classes, settings.target_class
+        if wanted is not None and names and wanted not in names:
+            fix = f"give one of {', '.join(names)}"
+            raise FociError(f"--target-class {wanted}", "is no class of the model", fix)
         return sources, settings
     check_kappa(settings.kappa)
     backbone, cohort = sources.backbone, sources.cohort
@@ -66,7 +70,9 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
         )
         for one in cohort
     )
-    own = settings.model_copy(update={"output": output, "cut": cut.value, "tau": cut.tau})
+    spread = None if output == "multilabel" else settings.scale or cut.scale or 2 * cut.tau
+    found = {"output": output, "cut": cut.value, "tau": cut.tau, "scale": spread}
+    own = settings.model_copy(update=found)
     model_notes = (*sources.model_notes, note)
     sides = replace(cohort, slides=slides, classes=names)
     return replace(sources, backbone=sided, cohort=sides, model_notes=model_notes), own

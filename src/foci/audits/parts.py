@@ -1,8 +1,9 @@
-"""The folder of a run: locked and cleared, filled with partial results, merged at the end.
+"""The folder of a run: locked and cleared, then filled shard by shard.
 
-A block of slides is written as a whole, or computed again by the run that resumes, as is a block
-that is no longer as it was written. Blocks are merged into the tables of the audit, one block in
-memory at a time. Files are removed by name, without following a link.
+A shard of slides is written as parts of the audit's tables, each under its final name. A receipt,
+written last, lists its slides and the hashes of its parts: a shard without one, or that is no
+longer as it was written, is computed again by the run that resumes. Files are removed by name,
+without following a link.
 """
 
 from __future__ import annotations
@@ -10,26 +11,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foci.audits.folder import (
-    CURVE_SCHEMA,
     CURVES,
     MANIFEST,
+    MEASURED,
     PARTS,
     RANKINGS,
     REPEATED,
     SELECTORS,
     SLIDES,
+    SUFFIXES,
     SUMMARY,
     TABLE_FILES,
     TABLES,
@@ -37,30 +40,36 @@ from foci.audits.folder import (
     AuditedSlide,
     RankedTiles,
     curves_to_arrow,
-    ranked_tiles,
+    part_name,
+    ranked_groups,
     readable,
-    scores_to_arrow,
     slides_from_arrow,
     slides_to_arrow,
 )
 from foci.audits.manifest import State, state_of
+from foci.audits.measure import Shard
 from foci.errors import CohortError, FociError
-from foci.files.atomic import sweep, whole_file
-from foci.files.hashes import read_sealed, write_sealed
-from foci.files.lock import LOCK, alone_in
+from foci.files.atomic import sweep, whole_file, write_whole
+from foci.files.hashes import changed_files, read_sealed, write_sealed
+from foci.files.lock import LOCK, alone_if_free, alone_in
 from foci.files.run_log import LOG
 from foci.reveal import Curve
 from foci.selectors import saved
 from foci.slides.find import INDEX, THUMBNAILS
 
+AUDITED = "audited.json"
+"""Names of the slides to audit, for shards that are computed under SLURM."""
+
 _AGAIN = "give the same foci audit command again"
 
 _SEED = f"{SELECTORS}/seed-[0-9]+"
-_OWN_PARTS = rf"{PARTS}/[^/]+/[0-9]{{5,}}\.part"
+_OWN_RECEIPTS = rf"{PARTS}/([0-9]{{5,}}\.(part|means|lock)|{re.escape(AUDITED)})"
+_OWN_PARTS = "|".join(rf"{table}/part-[0-9]{{5,}}\.{end}" for table, end in SUFFIXES.items())
 _OWN = "|".join(
     [
+        _OWN_RECEIPTS,
         _OWN_PARTS,
-        *map(re.escape, (SLIDES, CURVES, RANKINGS, SUMMARY)),
+        *map(re.escape, (SLIDES, SUMMARY)),
         # pages at other settings than the audit's have them in their names
         r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html",
         *(f"{_SEED}/{re.escape(name)}" for name in saved.FILES),
@@ -69,6 +78,9 @@ _OWN = "|".join(
     ]
 )
 """Paths of the files that an audit writes, apart from its manifest and its log."""
+
+
+_FOLDERS = "|".join(SUFFIXES)
 
 
 @contextlib.contextmanager
@@ -95,7 +107,8 @@ def locked_run_folder(
                 yield state
             except FociError:
                 fitted = (folder / SELECTORS).glob(f"*/{saved.METADATA}")
-                if state == "new" and not (folder / PARTS).exists() and not any(fitted):
+                done = (folder / PARTS).glob("*.part")
+                if state == "new" and not any(done) and not any(fitted):
                     clear(folder)
                     for name in (MANIFEST, LOG):
                         (folder / name).unlink(missing_ok=True)
@@ -113,7 +126,7 @@ def clear(folder: Path) -> None:
     The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
     """
     sweep(folder, deep=True)
-    _remove(folder, _OWN, f"{PARTS}(/[^/]+)?|{SELECTORS}|{_SEED}|{TABLES}|{THUMBNAILS}")
+    _remove(folder, _OWN, f"{_FOLDERS}|{PARTS}|{SELECTORS}|{_SEED}|{TABLES}|{THUMBNAILS}")
 
 
 def tidy(folder: Path) -> None:
@@ -122,9 +135,15 @@ def tidy(folder: Path) -> None:
     _remove(folder, f"{_SEED}/{re.escape(LOCK)}")
 
 
-def remove_parts(folder: Path) -> None:
-    """Remove the partial results of a run."""
-    _remove(folder, _OWN_PARTS, f"{PARTS}(/[^/]+)?")
+def remove_receipts(folder: Path) -> None:
+    """Remove what only a run needs, and what killed workers left."""
+    sweep(folder, deep=True)
+    _remove(folder, _OWN_RECEIPTS, PARTS)
+
+
+def remove_results(folder: Path) -> None:
+    """Remove everything that a run has written on its slides."""
+    _remove(folder, f"{_OWN_RECEIPTS}|{_OWN_PARTS}", f"{PARTS}|{_FOLDERS}")
 
 
 def _remove(folder: Path, files: str, folders: str = "") -> None:
@@ -141,14 +160,14 @@ def _remove(folder: Path, files: str, folders: str = "") -> None:
 
 def check_no_links(folder: Path) -> None:
     """Refuse a folder in which a run would write through a link into another one."""
-    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / THUMBNAILS):
+    for place in (folder / name for name in (PARTS, *SUFFIXES, SELECTORS, TABLES, THUMBNAILS)):
         for path in (place, *(place.iterdir() if place.is_dir() else ())):
             if path.is_symlink() and path.is_dir():
                 what = "is a link to another folder"
                 raise FociError(path, what, "remove the link, or choose another --out")
 
 
-# Partial results
+# Shards
 
 
 @dataclass(frozen=True)
@@ -160,158 +179,158 @@ class RevealedSlide:
     curves: Mapping[str, tuple[Curve, ...]]
 
 
-class PartialResults:
-    """Blocks of slides, each as three tables that look like those of the audit, with checksums.
+@dataclass(frozen=True)
+class Receipt:
+    """What a finished shard holds.
 
-    The slides of a block are written first, so a resumed run skips the same slides as the run
-    before it. The curves are written last: where they are, the block is complete.
+    Attributes:
+        slides: All slides of the shard, skipped ones among them.
+        files: SHA-256 of its parts, by their path in the folder.
     """
+
+    slides: tuple[AuditedSlide, ...]
+    files: Mapping[str, str]
+
+
+class Shards:
+    """The shards of an audit folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / PARTS
+        self.folder = folder
 
-    def path(self, table: str, block: int) -> Path:
-        """File of a block: its part of ``slides.parquet``, ``rankings.parquet``, ..."""
-        return self.folder / Path(table).stem / f"{block:05d}.part"
+    def receipt_path(self, shard: int) -> Path:
+        """Where the receipt is, or will be."""
+        return self.folder / PARTS / f"{shard:05d}.part"
 
-    def complete(self, block: int) -> bool:
-        """Whether every file of a block is written."""
-        return self.path(CURVES, block).exists()
+    def means_path(self, shard: int) -> Path:
+        """What only the mean curves of the summary need."""
+        return self.folder / PARTS / f"{shard:05d}.means"
 
-    def slides(self, block: int) -> tuple[AuditedSlide, ...]:
-        """Slides of a block."""
-        table = self.read(SLIDES, block)
-        with readable(self.path(SLIDES, block), _AGAIN):
-            return slides_from_arrow(table)
+    def complete(self, shard: int) -> bool:
+        """Whether every file of a shard is written."""
+        return self.receipt_path(shard).exists()
 
-    def kept(self, block: int, names: Sequence[str]) -> tuple[AuditedSlide, ...] | None:
-        """The slides that an earlier run has written for a block; None if it has to start over."""
+    def receipt(self, shard: int) -> Receipt:
+        """Read the receipt of a shard."""
+        path = self.receipt_path(shard)
+        with readable(path, _AGAIN), pq.ParquetFile(pa.BufferReader(read_sealed(path))) as file:
+            table = file.read(use_threads=False)  # a small file: threads take longer
+            return Receipt(slides_from_arrow(table), json.loads(table.schema.metadata[b"files"]))
+
+    def kept(self, shard: int, names: Sequence[str]) -> Receipt | None:
+        """The receipt of an earlier run for these slides; None if the shard has to start over."""
         with contextlib.suppress(FociError):
-            slides = self.slides(block)
-            if [slide.slide_id for slide in slides] == list(names):
-                return slides
+            receipt = self.receipt(shard)
+            if [slide.slide_id for slide in receipt.slides] == list(names):
+                return receipt
         return None
 
-    def intact(self, block: int, slides: Sequence[AuditedSlide]) -> bool:
-        """Whether the results for these slides are there, as they were written."""
-        tables = [CURVES, *([RANKINGS] if any(s.skipped is None for s in slides) else [])]
-        try:
-            for table in tables:
-                read_sealed(self.path(table, block))
-        except (OSError, ValueError):
-            return False
-        return True
+    def intact(self, receipt: Receipt) -> bool:
+        """Whether the parts are there, as they were written."""
+        return not changed_files(self.folder, receipt.files)
 
-    def reopen(self, block: int) -> None:
-        """A block is to be computed again: it is complete no longer."""
-        if self.complete(block):
-            self.path(CURVES, block).unlink()
+    def reopen(self, shard: int) -> None:
+        """A shard is to be computed again: it is complete no longer."""
+        if self.complete(shard):
+            self.receipt_path(shard).unlink()
+
+    @contextlib.contextmanager
+    def claimed(self, shard: int) -> Iterator[bool]:
+        """Lock a shard that is not complete; False if it is, once whoever computes it is done."""
+        place = self.folder / PARTS
+        while not self.complete(shard):
+            with alone_if_free(place, f"{shard:05d}.lock") as free:
+                if free:
+                    yield not self.complete(shard)
+                    return
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        yield False
 
     def write(
-        self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
-    ) -> None:
-        """Write a block: all its slides, and what was computed on those that were not skipped."""
-        self._write(slides_to_arrow(slides), self.path(SLIDES, block))
-        if revealed:
-            tables = [scores_to_arrow(one.ranked) for one in revealed]
-            self._write(pa.concat_tables(tables), self.path(RANKINGS, block))
-        by_job = zip(*(one.curves.values() for one in revealed), strict=True)
-        curves = [curve for job in by_job for own in job for curve in own]
-        self._write(curves_to_arrow(curves), self.path(CURVES, block))
-
-    def read(self, table: str, block: int) -> pa.Table:
-        """Read one table of a block."""
-        path = self.path(table, block)
-        with readable(path, _AGAIN), pq.ParquetFile(pa.BufferReader(read_sealed(path))) as file:
-            return file.read(use_threads=False)  # a small file: threads take longer
-
-    @staticmethod
-    def _write(table: pa.Table, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = io.BytesIO()
-        pq.write_table(table, content, use_dictionary=REPEATED)
-        write_sealed(path, content.getvalue())
-
-
-class Assembly:
-    """Merges blocks of partial results into Parquet tables, in order, as they are written.
-
-    A context: ``curves.parquet`` and ``rankings.parquet`` get their names where it ends without an
-    error, after :meth:`finish`. ``seen`` is called with every slide's tiles and scores, in order.
-    """
-
-    def __init__(
         self,
-        folder: Path,
-        n_blocks: int,
-        seen: Callable[[RankedTiles], None] = lambda slide: None,
+        shard: int,
+        slides: Sequence[AuditedSlide],
+        revealed: Sequence[RevealedSlide],
+        measured: Shard | None,
+        means: Shard | None,
     ) -> None:
-        self.folder, self.n_blocks, self.seen = folder, n_blocks, seen
-        self.parts = PartialResults(folder)
-        self.blocks: list[tuple[AuditedSlide, ...]] = []
-        self.open = ExitStack()
-        self.writers: dict[str, pq.ParquetWriter] = {}
+        """Write a shard: all its slides, and what was found on those that were not skipped."""
+        files: dict[str, str] = {}
+        if measured is not None and means is not None:
+            by_job = zip(*(one.curves.values() for one in revealed), strict=True)
+            curves = [curve for job in by_job for own in job for curve in own]
+            groups = list(ranked_groups([one.ranked for one in revealed]))
+            contents = {
+                RANKINGS: _parquet(groups, True),
+                CURVES: _parquet([curves_to_arrow(curves)], REPEATED),
+                MEASURED: measured.to_bytes(),
+            }
+            for table, content in contents.items():
+                name = part_name(table, shard)
+                (self.folder / table).mkdir(parents=True, exist_ok=True)
+                write_whole(self.folder / name, content)
+                files[name] = hashlib.sha256(content).hexdigest()
+            content = means.to_bytes()
+            path = self.means_path(shard)
+            write_whole(path, content, durable=False)
+            files[path.relative_to(self.folder).as_posix()] = hashlib.sha256(content).hexdigest()
+        self._write_receipt(shard, slides, files)
 
-    def __enter__(self) -> Self:
-        return self
+    def _write_receipt(
+        self, shard: int, slides: Sequence[AuditedSlide], files: Mapping[str, str]
+    ) -> None:
+        listed = slides_to_arrow(slides).replace_schema_metadata({"files": json.dumps(files)})
+        written = io.BytesIO()
+        pq.write_table(listed, written)
+        write_sealed(self.receipt_path(shard), written.getvalue())
 
-    def __exit__(self, *raised: Any) -> None:
-        self.open.__exit__(*raised)
-
-    def merge_next(self) -> bool:
-        """Merge the next block if it is written; False if not, or if there is none."""
-        number = len(self.blocks)
-        ready = number < self.n_blocks and self.parts.complete(number)
-        if ready:
-            self._merge(number)
-        return ready
-
-    def finish(self, wanted: Sequence[str], others: Iterable[AuditedSlide]) -> None:
-        """Merge the blocks that are left, and write ``slides.parquet``.
+    def finish(
+        self, n_shards: int, wanted: Sequence[str], others: Iterable[AuditedSlide]
+    ) -> tuple[dict[str, str], list[Path]]:
+        """Write ``slides.parquet``; returns the hashes of all parts, and files of mean curves.
 
         Args:
-            wanted: IDs of the slides that the blocks must hold, in order.
-            others: Slides that were skipped before any block; they come last.
+            n_shards: All of them must be complete.
+            wanted: IDs of the slides that they must hold, in order.
+            others: Slides that were skipped before; they come last.
 
         Raises:
             CohortError: If no slide could be audited.
-            FociError: If a file of partial results is missing, or a slide in it.
+            FociError: If a receipt is missing, or a slide in it.
         """
-        for number in range(len(self.blocks), self.n_blocks):
-            self._merge(number)
-        audited = [slide for block in self.blocks for slide in block]
+        audited: list[AuditedSlide] = []
+        files: dict[str, str] = {}
+        for shard in range(n_shards):
+            receipt = self.receipt(shard)
+            audited += receipt.slides
+            files |= receipt.files
         stored = [slide.slide_id for slide in audited]
         if stored != list(wanted):
             lost = [name for name in wanted if name not in set(stored)]
             other = "holds other slides than the cohort"
             what = f"does not hold slide {lost[0]}" if lost else other
-            raise FociError(self.parts.folder, what, _AGAIN)
+            raise FociError(self.folder / PARTS, what, _AGAIN)
         slides = (*audited, *others)
-        if not self.writers:
+        if not files:
             what = f"has no slide that can be audited ({slides[0].skipped})"
             raise CohortError("cohort", what, "run foci doctor")
         with whole_file(self.folder / SLIDES) as temporary:
             pq.write_table(slides_to_arrow(slides), temporary)
+        means = [name for name in files if name.startswith(f"{PARTS}/")]
+        kept = {name: known for name, known in files.items() if name not in means}
+        return kept, [self.folder / name for name in means]
 
-    def _merge(self, number: int) -> None:
-        slides = self.parts.slides(number)
-        # a block of which every slide was skipped would be an empty row group
-        if any(slide.skipped is None for slide in slides):
-            ranked, curves = (self.parts.read(table, number) for table in (RANKINGS, CURVES))
-            self._write(CURVES, curves.cast(CURVE_SCHEMA), REPEATED)
-            self._write(RANKINGS, ranked, repeated=True)
-            for slide in ranked_tiles(ranked):
-                self.seen(slide)
-        self.blocks.append(slides)
 
-    def _write(self, name: str, table: pa.Table, repeated: list[str] | Literal[True]) -> None:
-        """Write a row group; ``repeated`` columns, or all, get a dictionary of their values."""
-        if name not in self.writers:
-            temporary = self.open.enter_context(whole_file(self.folder / name))
-            self.writers[name] = self.open.enter_context(
-                pq.ParquetWriter(temporary, table.schema, use_dictionary=repeated)
-            )
-        self.writers[name].write_table(table.combine_chunks(), row_group_size=max(len(table), 1))
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+def _parquet(groups: Sequence[pa.Table], repeated: Any) -> bytes:
+    """Tables as row groups; ``repeated`` columns, or all, get a dictionary of their values."""
+    content = io.BytesIO()
+    with pq.ParquetWriter(content, groups[0].schema, use_dictionary=repeated) as writer:
+        for table in groups:
+            writer.write_table(table.combine_chunks(), row_group_size=max(len(table), 1))
+    return content.getvalue()
 
 
 def features_digest(slides: Iterable[AuditedSlide]) -> str:

@@ -511,6 +511,7 @@ class RankingNumbers(Record):
         stable_restricted: Restricted mean of the stable MSK.
         fallback: Among slides that reach, the share that falls below kappa again later.
         specific: Share of slides on which the target comes before its rival.
+        relevance_gain: Symmetric relevance gain, over the whole slide and without a threshold.
         median_k: Tiles after which half of the slides have reached; None if they never do.
         paired: Comparison with native on the slides that both reach.
         captured: Share of the saving of greedy search that this ranking captures.
@@ -536,6 +537,8 @@ class RankingNumbers(Record):
     specific: Number
     faithfulness: Interval
     faithfulness_seeds: Numbers
+    relevance_gain: Interval
+    relevance_gain_seeds: Numbers
     drops: MeanDrops
     km: Survival
     median_k: int | None

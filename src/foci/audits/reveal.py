@@ -1,33 +1,26 @@
-"""Rank and reveal the audited slides block by block, except what an earlier run has written.
+"""Rank and reveal the audited slides shard by shard, except what an earlier run has written.
 
 The bag of a slide is read and embedded once for all rankings. A slide that cannot be read, or that
-a ranking refuses, is skipped under every ranking.
+a ranking refuses, is skipped under every ranking. Shards are tasks of the engines: they are
+computed in this process, in others, on a Ray cluster or under SLURM, with the same bytes.
 """
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import logging
-import os
-import pickle
-import signal
-import traceback
-from collections import deque
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.folder import AuditedSlide, RankedTiles
+from foci.audits.folder import PARTS, AuditedSlide, CurveTable, RankedTiles
 from foci.audits.jobs import (
     DELETED_ORDERS,
     DENSE_UP_TO,
@@ -41,22 +34,25 @@ from foci.audits.jobs import (
     far_counts,
     first_decisive,
     reveal_counts,
+    tail_counts,
 )
-from foci.audits.measure import followed
-from foci.audits.numbers import Agreements
-from foci.audits.parts import Assembly, PartialResults, RevealedSlide, remove_parts
-from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
-from foci.audits.records import PairAgreement
-from foci.audits.settings import EVIDENCE, SHARES, AuditSettings
+from foci.audits.measure import Shard, followed, measure_shard
+from foci.audits.numbers import pair_agreement
+from foci.audits.parts import Receipt, RevealedSlide, Shards
+from foci.audits.prepare import DriftCheck
+from foci.audits.settings import EVIDENCE, PAPER, SHARES, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
 from foci.bags import Bag, Slide
 from foci.bags.store import BagStore
-from foci.errors import ChangedError, FociError
-from foci.processes import preload, warm_context
+from foci.engines.base import Engine, Outcome, Task, run_tasks
+from foci.engines.local import Processes, available_cores
+from foci.engines.ray import RayCluster
+from foci.errors import FociError
+from foci.files.lock import check_locks
 from foci.progress import track
 from foci.rankings import minimal_set
-from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
+from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, Stored, choose_engine
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,44 +61,6 @@ RELU_STEPS = 1
 
 COUNTS_AT_ONCE = 8192
 """Counts beyond the largest reveal count that are computed together; bounds the memory."""
-
-
-def reveal(
-    prepared: Prepared,
-    slides: SplitSlides,
-    jobs: tuple[RankingJob, ...],
-    folder: Path,
-    *,
-    drift: DriftCheck | None,
-    workers: int,
-    threads: int | None,
-) -> list[PairAgreement]:
-    """Write slides, curves and tile scores into the audit folder, and compare the rankings.
-
-    The model is asked again halfway and at the end, see :class:`DriftCheck`.
-
-    Raises:
-        ChangedError: If model, feature files or answers change meanwhile; no block is kept then.
-    """
-    settings, cohort, audited = prepared.settings, prepared.cohort, slides.audited.slides
-    agreements = Agreements(columns_of(jobs))
-    one = SlideReveal(prepared.backbone, settings, cohort.classes)
-    work = BlockReveal(cohort.store, one, jobs, PartialResults(folder), drift)
-    blocks = n_blocks(audited, settings.block)
-    try:
-        with Assembly(folder, blocks, agreements.add) as assembly:
-            reveal_blocks(
-                audited, work, workers=workers, threads=threads, spare=assembly.merge_next
-            )
-            if drift is not None:
-                drift.check("at the end of the run")
-            prepared.features.check("the audit")
-            prepared.sources.model_files.check("the audit")
-            assembly.finish([slide.slide_id for slide in audited], slides.skipped)
-    except ChangedError:
-        remove_parts(folder)
-        raise
-    return agreements.over_slides()
 
 
 class SlideReveal:
@@ -115,6 +73,7 @@ class SlideReveal:
         self.revealer = Revealer(backbone, recheck=settings.kappas)
         self.closed_form = choose_engine(backbone) == "closed-form"
         self.adaptive = not settings.dense and not self.closed_form
+        self.has_tails = not self.closed_form or settings.profile == PAPER
 
     def staged(self, bag: Bag) -> Bag:
         """The bag where a GPU can copy it while it computes; on a CPU as it is."""
@@ -126,6 +85,8 @@ class SlideReveal:
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.
 
+        Or the one that is followed on every slide, where one was asked for.
+
         Raises:
             FociError: If a ranking refuses the slide, or the classifier's output is not finite.
         """
@@ -136,14 +97,16 @@ class SlideReveal:
             embedded = self.revealer.open(bag)
             full = self._finite(embedded.full().numpy(), bag.slide_id)
             embedded = embedded.with_target(int(full.argmax()))
+            asked = self.settings.followed(self.classes)
+            followed_class = embedded if asked is None else embedded.with_target(asked)
             adaptive = None
             if self.adaptive:
-                adaptive = AdaptiveCurves(embedded, self.settings, full, label)
+                adaptive = AdaptiveCurves(followed_class, self.settings, full, label)
             for job in jobs:
-                curves[job.column], own = self._job(job, embedded, full, label, adaptive)
+                curves[job.column], own = self._job(job, followed_class, full, label, adaptive)
                 if job.stored:
                     scores[job.column] = own
-            tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
+            tiles = RankedTiles.of(bag.slide_id, bag.file_rows, bag.coords, scores, bag.sources)
             known = self._deciding(tiles, curves, embedded.target)
             limit = RELU_STEPS if self.backbone.capabilities.structure == "relu head" else None
             least = minimal_set(embedded, self.settings.kappa, known, steps=limit)
@@ -194,9 +157,11 @@ class SlideReveal:
                 for place, order in enumerate(orders)
             ]
             inserted, deleted = [one[0] for one in both], [one[1] for one in both[:n_deleted]]
-        directions: tuple[tuple[Direction, list[Points]], ...] = (
-            ("insert", inserted), ("delete", deleted),
-        )  # fmt: skip
+        directions: list[tuple[Stored, list[Points]]] = [("insert", inserted), ("delete", deleted)]
+        if self.has_tails:
+            kept = self._tails(bag, orders[:n_deleted], inserted, "insert")
+            left = self._tails(bag, orders[:n_deleted], deleted, "delete")
+            directions += [("insert-tail", kept), ("delete-tail", left)]
         curves = tuple(
             Curve(
                 bag.slide_id, job.ranking, seed, direction, len(bag), ks,
@@ -207,6 +172,19 @@ class SlideReveal:
             for (seed, ranking), (ks, probs) in zip(ranked, points, strict=False)
         )  # fmt: skip
         return curves, ranked[0][1].scores
+
+    def _tails(
+        self, bag: EmbeddedBag, orders: list[Tensor], curves: list[Points], way: Direction
+    ) -> list[Points]:
+        """A few counts beyond those of every curve, to the last tile of the slide."""
+        found = []
+        for order, (ks, _) in zip(orders, curves, strict=False):
+            beyond = tail_counts(int(ks.max(initial=0)), len(bag), way)
+            probs = np.empty((0, self.backbone.n_classes))
+            if len(beyond):
+                probs = bag.curve(order, torch.from_numpy(beyond), way).numpy()
+            found.append((beyond, probs))
+        return found
 
     def _dense(
         self,
@@ -316,114 +294,181 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
     )
 
 
-# Blocks
+# Shards
+
+MOST_SHARDS = 1024
+"""Of a large audit, so that its folder does not fill with small files."""
+
+
+def n_shards(n_slides: int, size: int) -> int:
+    """Number of shards of at least ``size`` slides.
+
+    >>> n_shards(65, 32), n_shards(1_000_000, 32)
+    (3, 1024)
+    """
+    return -(-n_slides // shard_size(n_slides, size))
+
+
+def shard_size(n_slides: int, size: int) -> int:
+    """Slides of each shard but the last."""
+    return max(size, -(-n_slides // MOST_SHARDS))
 
 
 @dataclass(frozen=True)
-class Block:
-    """Consecutive slides that are computed and written together.
+class ShardReveal:
+    """Computes and writes single shards; what other processes and machines are given.
+
+    The curves of a slide depend on nothing but the slide, so that it does not matter who computes
+    which shard. Another process asks its own copy of the model again (``drift``) after every shard.
 
     Attributes:
-        slides: Slides to read.
-        written: The block's slides, where an earlier run has written them and no curves yet.
+        damaged: Receipts of shards that are no longer as they were written; they are computed
+            again, and their slides must be the same.
     """
 
-    number: int
     slides: tuple[Slide, ...]
-    written: tuple[AuditedSlide, ...] | None
-
-
-def n_blocks(slides: Sequence[Slide], size: int) -> int:
-    """Number of blocks of ``size`` slides."""
-    return -(-len(slides) // size)
-
-
-@dataclass(frozen=True)
-class BlockReveal:
-    """Computes and writes single blocks; what a worker process is given.
-
-    The curves of a slide depend on nothing but the slide, so that it does not matter which process
-    computes which block. A worker process asks its own copy of the model again (``drift``) after
-    every block.
-    """
-
     store: BagStore
     reveal: SlideReveal
     jobs: tuple[RankingJob, ...]
-    parts: PartialResults
+    shards: Shards
     drift: DriftCheck | None = None
+    damaged: Mapping[int, Receipt] = field(default_factory=dict)
 
-    def missing(self, slides: Sequence[Slide]) -> list[Block]:
-        """Blocks that are still to be computed, or no longer as an earlier run wrote them."""
-        size, blocks = self.reveal.settings.block, []
-        for number in range(n_blocks(slides, size)):
-            wanted = slides[number * size : (number + 1) * size]
-            written = self.parts.kept(number, [slide.slide_id for slide in wanted])
-            if written is not None:
-                if self.parts.intact(number, written):
-                    continue
-                kept = {slide.slide_id for slide in written if slide.skipped is None}
-                wanted = [slide for slide in wanted if slide.slide_id in kept]
-            self.parts.reopen(number)
-            blocks.append(Block(number, tuple(wanted), written))
-        return blocks
+    def __len__(self) -> int:
+        return n_shards(len(self.slides), self.reveal.settings.block)
 
-    def __call__(self, block: Block) -> Iterator[Slide]:
-        """Compute a block slide by slide and write it at the end; yields every slide that is done.
+    def of(self, shard: int) -> tuple[Slide, ...]:
+        """The slides of a shard."""
+        size = shard_size(len(self.slides), self.reveal.settings.block)
+        return self.slides[shard * size : (shard + 1) * size]
+
+    def missing(self) -> tuple[list[int], ShardReveal]:
+        """Shards that are still to be computed, and this with those that are damaged."""
+        found, damaged = [], {}
+        for shard in range(len(self)):
+            written = self.shards.kept(shard, [slide.slide_id for slide in self.of(shard)])
+            if written is None or not self.shards.intact(written):
+                self.shards.reopen(shard)
+                found.append(shard)
+                if written is not None:
+                    damaged[shard] = written
+        return found, replace(self, damaged=damaged)
+
+    def __call__(self, task: Task) -> Outcome:
+        """Compute a shard in another process, unless it is complete."""
+        start, shard = time.monotonic(), int(task.key)
+        with self.shards.claimed(shard) as free:
+            if free:
+                for _ in self.compute(shard):
+                    pass
+                if self.drift is not None:  # the first process's copy of the model computes nothing
+                    self.drift.check("in a worker process")
+        return Outcome(task.key, time.monotonic() - start)
+
+    def compute(self, shard: int) -> Iterator[Slide]:
+        """Compute a shard slide by slide and write it at the end; yields every slide that is done.
 
         The next bag is read while the curves of one are computed.
         """
+        wanted, written = self.of(shard), self.damaged.get(shard)
+        if written is not None:
+            audited = {slide.slide_id for slide in written.slides if slide.skipped is None}
+            wanted = tuple(slide for slide in wanted if slide.slide_id in audited)
         records: list[AuditedSlide] = []
         revealed: list[RevealedSlide] = []
-        for slide, bag in _read_ahead(block.slides, self._read):
+        for slide, bag in _read_ahead(wanted, self._read):
             try:
                 result = self.reveal(slide, bag.result(), self.jobs)
             except FociError as error:
-                if block.written is not None:
+                if written is not None:
                     raise
                 _LOG.info("skipped %s: %s", slide.slide_id, error)
                 records.append(
                     AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=str(error))
                 )
             else:
-                if block.written is not None and result.slide not in block.written:
+                if written is not None and result.slide not in written.slides:
                     what = "has other features than when the audit started"
                     raise FociError(slide.slide_id, what, "give --force")
                 records.append(result.slide)
                 revealed.append(result)
+            del bag
             yield slide
-        self.parts.write(block.number, block.written or records, revealed)
+        slides = records if written is None else written.slides
+        self.shards.write(shard, slides, revealed, *self._measured(revealed))
+
+    def _measured(self, revealed: Sequence[RevealedSlide]) -> tuple[Shard | None, Shard | None]:
+        """What is measured of the slides, and how their rankings agree."""
+        if not revealed:
+            return None, None
+        curves = CurveTable.of(c for one in revealed for own in one.curves.values() for c in own)
+        settings, classes = self.reveal.settings, self.reveal.classes
+        measured, means = measure_shard(curves, [one.slide for one in revealed], classes, settings)
+        columns = columns_of(self.jobs)
+        agreed = [pair_agreement(one.ranked, columns) for one in revealed]
+        arrays: dict[str, NDArray[np.float64]] = {}
+        if agreed[0]:
+            arrays["agreement"] = np.array([list(one.values()) for one in agreed])
+        facts = {**means.facts, "pairs": list(agreed[0])}
+        return measured, Shard({**means.arrays, **arrays}, facts)
 
     def _read(self, slide: Slide) -> Bag:
         return self.reveal.staged(self.store.bag(slide))
 
 
-def reveal_blocks(
-    slides: Sequence[Slide],
-    work: BlockReveal,
-    *,
-    workers: int = 1,
-    threads: int | None = None,
-    spare: Callable[[], bool] = lambda: False,
+def reveal_shards(
+    work: ShardReveal, *, workers: int = 1, threads: int | None = None, address: str | None = None
 ) -> None:
-    """Compute and write all missing results; every bag is read once for all ranking jobs.
+    """Compute and write all missing shards: here, in ``workers`` processes, or on a Ray cluster.
 
-    While this process waits for others it calls ``spare``, which returns False if there was nothing
-    to do. Threads of torch stay as they are where their number is None.
+    The model is asked again halfway, see :class:`DriftCheck`. Threads of torch stay as they are
+    where their number is None.
     """
-    blocks = work.missing(slides)
-    total = range(sum(len(block.slides) for block in blocks))
-    if workers > 1:
-        done = in_processes(work, blocks, min(workers, len(blocks)), threads or 1, spare)
-    else:
-        done = (slide for block in blocks for slide in work(block))
-    with _threads(threads):
+    (work.shards.folder / PARTS).mkdir(parents=True, exist_ok=True)
+    shards, work = work.missing()
+    total = range(sum(len(work.of(shard)) for shard in shards))
+    with ExitStack() as stack:
+        if address is not None:
+            check_locks(work.shards.folder)
+            engine: Engine = stack.enter_context(RayCluster(work, address))
+            done = _elsewhere(work, shards, engine, threads or 1)
+        elif workers > 1 and shards:
+            engine = Processes(work, min(workers, len(shards)), threads or 1)
+            done = _elsewhere(work, shards, stack.enter_context(engine), threads or 1)
+        else:
+            done = _here(work, shards)
+        stack.enter_context(_threads(threads))
         for step in track(total, "revealing slides"):
             if work.drift is not None and step == len(total) // 2:
                 work.drift.check("halfway through the run")
             next(done)
-        for _ in done:  # blocks of which an earlier run has skipped all slides
+        for _ in done:  # writes the last shard
             pass
+
+
+def _here(work: ShardReveal, shards: Iterable[int]) -> Iterator[Slide]:
+    for shard in shards:
+        with work.shards.claimed(shard) as free:
+            left = dict.fromkeys(work.of(shard))
+            for slide in work.compute(shard) if free else ():
+                del left[slide]
+                yield slide
+            yield from left  # skipped by the run before, or all computed by another process
+
+
+def _elsewhere(
+    work: ShardReveal, shards: Sequence[int], engine: Engine, threads: int
+) -> Iterator[Slide]:
+    """Have shards computed by an engine; yields their slides as shards end, in any order."""
+    gpus = 0.0 if device_and_dtype(work.reveal.backbone)[0].type == "cpu" else None
+    tasks = [Task(str(shard), threads=threads, gpus=gpus) for shard in shards]
+    for outcome in run_tasks(tasks, engine):
+        for message in outcome.messages:
+            _LOG.info(message)
+        if outcome.error is not None:
+            fix = "give the same command again, with fewer --workers"
+            raise FociError("a worker process", outcome.error, fix)
+        yield from work.of(int(outcome.key))
 
 
 def _read_ahead(
@@ -451,156 +496,17 @@ def _threads(number: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-# Worker processes, which start at once: forked off a process that has loaded torch beforehand
+SHARDS_PER_WORKER = 2
+"""A process has to import torch first; with fewer shards for each it would not pay."""
 
 
-BLOCKS_PER_WORKER = 2
-"""A process has to import torch first; with fewer blocks for each it would not pay."""
-
-
-def default_workers(n_blocks: int, device: torch.device) -> int:
-    """One process per core, but no more than one for every two blocks; a GPU gets one process."""
+def default_workers(shards: int, device: torch.device) -> int:
+    """One process per core, but no more than one for every two shards; a GPU gets one process."""
     if device.type != "cpu":
         return 1
-    return max(1, min(available_cores(), n_blocks // BLOCKS_PER_WORKER))
+    return max(1, min(available_cores(), shards // SHARDS_PER_WORKER))
 
 
 def threads_of(workers: int) -> int:
     """Threads of torch in each process: one where there are several, else as many as it has."""
     return 1 if workers > 1 else torch.get_num_threads()
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def in_processes(
-    work: BlockReveal,
-    blocks: Sequence[Block],
-    number: int,
-    threads: int,
-    spare: Callable[[], bool],
-) -> Iterator[Slide]:
-    """Compute all blocks in other processes; yields every slide that is done, in any order.
-
-    A block goes to whichever process is free. It writes its files itself; here come only messages.
-    If the parent ends, a process ends at its next message.
-    """
-    try:
-        pickled = pickle.dumps(work)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        what = f"cannot be sent to another process ({type(error).__name__}: {error})"
-        raise FociError("workers", what, "give --workers 1") from error
-    preload()
-    context = warm_context()
-    processes: list[BaseProcess] = []
-    ends: list[Connection] = []
-    try:
-        for _ in range(number):
-            here, there = context.Pipe()
-            process = context.Process(
-                target=_work, args=(pickled, blocks, there, threads), daemon=True
-            )
-            try:
-                process.start()
-            except (EOFError, ConnectionError):
-                raise _ended(starting=True) from None
-            there.close()
-            processes.append(process)
-            ends.append(here)
-        yield from _served(
-            dict(zip(ends, processes, strict=True)), deque(range(len(blocks))), spare
-        )
-    finally:
-        for started in processes:
-            started.terminate()
-        for started in processes:
-            started.join()
-
-
-def _served(
-    ends: Mapping[Connection, BaseProcess], left: deque[int], spare: Callable[[], bool]
-) -> Iterator[Slide]:
-    """Hand blocks to every process, until none is left and every one is idle.
-
-    While blocks last, each process has the next one queued, so that none waits for this one.
-    What is sent is the place of a block: a long message to a busy process would make us wait.
-    """
-    heard, held = set[Connection](), dict.fromkeys(ends, 1)  # a process begins as if with a block
-    while held:
-        ready = wait(held, timeout=0)
-        while not ready:
-            ready = wait(held, timeout=0 if spare() else None)
-        for end in [one for one in ready if isinstance(one, Connection)]:
-            try:
-                kind, content = end.recv()
-            except (EOFError, ConnectionError):
-                ends[end].join(1)
-                killed = (ends[end].exitcode or 0) < 0
-                raise _ended(starting=end not in heard and not killed) from None
-            heard.add(end)
-            if kind == "slide":
-                yield content
-            elif kind == "said":
-                _LOG.info(content)
-            elif kind == "error":
-                raise content
-            else:
-                held[end] -= 1
-                while left and held[end] < (2 if len(left) > len(ends) else 1):
-                    end.send(left.popleft())
-                    held[end] += 1
-                if not held[end]:
-                    del held[end]
-
-
-def _ended(*, starting: bool) -> FociError:
-    """What a process that is gone probably died of."""
-    if starting:  # it reads the main script again, which then starts another audit
-        what = "exited during start-up"
-        fix = "in a script, put your calls under if __name__ == '__main__':, or give workers=1"
-    else:
-        what = "exited unexpectedly: was it killed, or out of memory?"
-        fix = "give the same command again, with fewer --workers"
-    return FociError("a worker process", what, fix)
-
-
-class _ToParent(logging.Handler):
-    """Sends the messages of a process to its parent, which logs them."""
-
-    def __init__(self, end: Connection) -> None:
-        super().__init__(logging.INFO)
-        self._end = end
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if not record.exc_info:
-            self._end.send(("said", record.getMessage()))
-
-
-def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -> None:
-    """Main function of a process: compute blocks until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
-    torch.set_num_threads(threads)
-    # Our own bytes, as multiprocessing would make them; but it would move weights to shared memory.
-    reveal: BlockReveal = pickle.loads(work)  # noqa: S301
-    gc.freeze()  # nothing that was loaded will ever be garbage
-    logging.getLogger("foci").addHandler(_ToParent(end))
-    try:
-        end.send(("free", None))
-        while True:
-            block = blocks[end.recv()]
-            try:
-                for slide in reveal(block):
-                    end.send(("slide", slide))
-                if reveal.drift is not None:  # the parent's copy of the model computes nothing
-                    reveal.drift.check("in a worker process")
-                end.send(("free", None))
-            except ConnectionError:
-                raise
-            except (FociError, OSError) as error:
-                end.send(("error", error))
-            except Exception:
-                end.send(("error", RuntimeError(traceback.format_exc())))
-    except (EOFError, ConnectionError):
-        return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +30,7 @@ from foci.configuration import configure
 from foci.errors import FociError
 from foci.files.bounds import read_text, yaml_value
 from foci.metrics.inputs import Integers
-from foci.outputs import Output
+from foci.outputs import Output, logit
 from foci.registry import Registry
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import ChooseBy, Target
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FOCI, PAPER = "foci", "paper"
 
-View = Literal["prediction", "label"]
+View = Literal["prediction", "label", "class"]
 """Which class is the target: the one predicted on the full bag, or the label."""
 
 KEPT = 32
@@ -148,7 +148,11 @@ class AuditSettings(BaseModel):
             slides. A run stores which it was.
         tau: Distance from the cut that counts as clear; None for half the interquartile range of
             the validation slides. A run stores which it was.
-        target_class: The label that is followed, where outputs are independent labels.
+        scale: Spread of a risk or a number, which areas without a threshold are measured in; None
+            for the interquartile range of the validation slides. A run stores which it was.
+        target_class: The label that is followed, where outputs are independent labels; of classes
+            one that is followed on every slide, whatever is predicted. The answers then rest on
+            the slides of which the model predicts it.
         kappa: Operating confidence :math:`\kappa`; ``"relative"`` is ``relative=True`` instead.
         kappas: Confidences that tables may be read at; ``kappa`` is always among them.
             Probabilities close to one of them are computed in float64.
@@ -189,6 +193,7 @@ class AuditSettings(BaseModel):
     output: Output | None = None
     cut: float | None = None
     tau: PositiveFloat | None = None
+    scale: PositiveFloat | None = None
     target_class: str | None = None
     kappa: Share = KAPPA
     kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)
@@ -210,6 +215,23 @@ class AuditSettings(BaseModel):
     def fits_selectors(self) -> bool:
         """Whether the selector is among the rankings."""
         return "selector" in self.rankings
+
+    def asked(self, classes: Sequence[str]) -> int | None:
+        """Index of the class that answers are asked about; None for whatever is predicted."""
+        if self.target_class is None:
+            return None
+        return classes.index(self.target_class)
+
+    def followed(self, classes: Sequence[str]) -> int | None:
+        """Index of the class that is followed on every slide; None for whatever is predicted."""
+        return self.asked(classes) if self.output in (None, "class") else None
+
+    @property
+    def per_log_odds(self) -> float:
+        """What a unit of log-odds is worth: 1 of classes, so many spreads of a risk or a number."""
+        if self.tau is None:
+            return 1.0
+        return self.tau / logit(self.kappa) / (self.scale or 1.0)
 
     @property
     def tile_cap(self) -> int | None:
@@ -328,6 +350,8 @@ class AuditSettings(BaseModel):
             raise FociError("map", what, "add native to the rankings")
         if self.map is not None:
             _distinct("rankings", tuple(one.name for one in self.requested))
+        if self.target == "class" and self.target_class is None:
+            raise FociError("target", "names no class", "give --target-class")
         if self.readout not in (AUTO, *(one.name for one in self.requested)):
             raise FociError("readout", f"{self.readout!r} is not run", "add it to the rankings")
         if self.fits_selectors and self.split in ("train", "val"):

@@ -30,8 +30,8 @@ from foci.words import csv_text
 
 Row = dict[str, Any]
 
-INTERVALS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "shi_native", "shi_random")
-SPREADS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness")
+SPREADS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "relevance_gain")
+INTERVALS = (*SPREADS, "shi_native", "shi_random")
 SINGLE = ("reach_correct", "reach_wrong", "stable_restricted", "fallback", "specific")
 QUARTILES = ("msk", "stable", "decisive", "decisive_paper", "relative")
 _COMPARISON = (

@@ -57,15 +57,23 @@ def two_sides(
     """
     slope = cut.slope(kappa)
     by_head = declared(backbone, "split-readout") or declared(backbone, "encoder")
-    if output in ("cox", "regression") and by_head:
+    one_head = backbone.capabilities.structure in ("linear head", "relu head")
+    if (output in ("cox", "regression") and by_head) or (output == "multilabel" and one_head):
         sided = copy.deepcopy(backbone)
         head = getattr(sided, "head", None)
         last = head[-1] if isinstance(head, nn.Sequential) else head
-        if isinstance(last, nn.Linear) and last.out_features == 2:
+        if isinstance(last, nn.Linear) and last.out_features == backbone.n_classes:
             with torch.no_grad():
-                bias = last.weight.new_zeros(2) if last.bias is None else last.bias.detach().clone()
+                weight = last.weight
+                bias = weight.new_zeros(len(weight)) if last.bias is None else last.bias.clone()
+                if label is not None:
+                    weight, bias = (
+                        torch.stack([torch.zeros_like(one[label]), one[label]])
+                        for one in (weight, bias)
+                    )
+                    sided.n_classes = sided._arguments["n_classes"] = last.out_features = 2
+                last.weight = nn.Parameter(weight * slope, requires_grad=False)
                 bias = bias * slope + bias.new_tensor([0.0, -slope * cut.value])
-                last.weight.mul_(slope)
                 last.bias = nn.Parameter(bias, requires_grad=False)
             return sided
     return Sides(backbone, output, slope, cut.value, label)

@@ -54,6 +54,9 @@ class Bag:
         kept: ``[N]`` int64, index in the file of each tile that a pre-filter kept; None means all.
         n_in_file: Number of tiles in the file, where a pre-filter has dropped some.
         provenance: Where it comes from.
+        sources: Slide of every tile, where the bag holds all slides of a patient; else empty.
+        own_rows: ``[N]`` int64, row of every tile in the file of its own slide, where there are
+            several; ``kept`` then counts through all files.
 
     >>> bag = Bag("slide-1", np.ones((3, 4), dtype=np.float32))
     >>> len(bag), bag.width, bag.tiles.tolist(), bag.n_total
@@ -69,6 +72,8 @@ class Bag:
     kept: NDArray[np.int64] | None = None
     n_in_file: int | None = None
     provenance: Provenance = field(default_factory=Provenance)
+    sources: tuple[str, ...] = ()
+    own_rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.features)
@@ -85,8 +90,13 @@ class Bag:
 
     @property
     def tiles(self) -> NDArray[np.int64]:
-        """Row of every tile in its feature file."""
+        """Row of every tile in its feature file, or in the files of a patient one after another."""
         return np.arange(len(self), dtype=np.int64) if self.kept is None else self.kept
+
+    @property
+    def file_rows(self) -> NDArray[np.int64]:
+        """Row of every tile in the file of its own slide."""
+        return self.tiles if self.own_rows is None else self.own_rows
 
     @property
     def n_zero(self) -> int:
@@ -216,6 +226,7 @@ class Slide:
         feature_path: The feature file.
         outcome: What is known of the slide in numbers, in the order of the columns that were asked
             for: time and event, a value, or a 0 or 1 per label. Empty where nothing is known.
+        parts: The slides of a patient, where the row is a patient; else empty.
     """
 
     slide_id: str
@@ -226,6 +237,7 @@ class Slide:
     slide_path: Path | None = None
     feature_path: Path | None = None
     outcome: tuple[float, ...] = ()
+    parts: tuple[Slide, ...] = ()
 
 
 @dataclass(frozen=True)

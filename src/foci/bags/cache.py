@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import zlib
 from dataclasses import asdict
@@ -16,13 +17,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 from foci.bags.bag import Bag, Provenance
 from foci.errors import FociError
 from foci.files.atomic import sweep, write_whole
 
+_LOG = logging.getLogger(__name__)
+
 _VERSION = 3
 _DEFAULT_LIMIT_GB = 100.0
+_SIZE, _LOCK = "size", "size.lock"
+_LEFT = 0.9
+"""Share of the limit that is left when entries are removed, so that not every new one removes."""
 
 
 class BagCache:
@@ -31,19 +38,24 @@ class BagCache:
     Entries are written under a temporary name and renamed, so a reader sees a whole entry or
     none. Each carries a checksum: one that cannot be read, or that was damaged on the disk, counts
     as absent, and its slide is read from the feature file again. Opening the cache removes what
-    killed processes left behind, and the least recently used entries if the folder is larger than
-    its limit.
+    killed processes left behind. The least recently used entries are removed before one is written
+    that would exceed the limit: all processes add to the size in a file of the folder, under a
+    lock.
 
     Args:
         root: Folder; defaults to ``$FOCI_CACHE`` or ``foci/bags`` in the user's cache folder.
-        limit_gb: Size at which old entries are removed.
+        limit_gb: Size that the entries never exceed.
     """
 
     def __init__(
         self, root: str | Path | None = None, *, limit_gb: float = _DEFAULT_LIMIT_GB
     ) -> None:
         self.root = default_root() if root is None else Path(root)
-        self.prune(limit_gb)
+        self.limit = int(limit_gb * 1e9)
+        self._announced = False
+        if self.root.is_dir():
+            with contextlib.suppress(OSError), FileLock(self.root / _LOCK):
+                self._prune(self.limit)
 
     def get(self, key: str) -> Bag | None:
         """The bag under ``key``, or None."""
@@ -88,24 +100,47 @@ class BagCache:
         provenance = {**asdict(bag.provenance), "path": str(bag.provenance.path)}
         text = json.dumps({**facts, "provenance": provenance})
         entry = json.dumps({"bag": text, "crc32": _checksum(arrays, text)})
+        content = save(arrays, {"entry": entry})
         with contextlib.suppress(OSError):
             self.root.mkdir(parents=True, exist_ok=True)
-            # not forced to disk: what a power cut damages has another checksum
-            write_whole(self._path(key), save(arrays, {"entry": entry}), durable=False)
+            if not self._announced:
+                text = "bags are cached in %s, at most %g GB (--no-cache reads the files each time)"
+                _LOG.info(text, self.root, self.limit / 1e9)
+                self._announced = True
+            if len(content) > self.limit:
+                return
+            with FileLock(self.root / _LOCK):
+                size = self._size()
+                if size + len(content) > self.limit:
+                    left = min(self.limit - len(content), int(_LEFT * self.limit))
+                    size = self._prune(max(left, 0))
+                (self.root / _SIZE).write_text(str(size + len(content)))
+                # not forced to disk: what a power cut damages has another checksum
+                write_whole(self._path(key), content, durable=False)
 
-    def prune(self, limit_gb: float) -> None:
-        """Remove the least recently used entries until the rest fits into ``limit_gb``."""
+    def _size(self) -> int:
+        """Bytes of all entries, as the last process has noted them."""
+        try:
+            return int((self.root / _SIZE).read_text())
+        except (OSError, ValueError):
+            return self._prune(self.limit)
+
+    def _prune(self, limit: int) -> int:
+        """Remove the least recently used entries until the rest has ``limit`` bytes; its size."""
         sweep(self.root)
         entries = []
         for path in self.root.glob("*.safetensors"):
             with contextlib.suppress(OSError):
-                entries.append((path.stat().st_mtime_ns, path.stat().st_size, path))
-        excess = sum(size for _, size, _ in entries) - limit_gb * 1e9
+                facts = path.stat()
+                entries.append((facts.st_mtime_ns, facts.st_size, path))
+        total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries):
-            if excess <= 0:
-                return
+            if total <= limit:
+                break
             path.unlink(missing_ok=True)
-            excess -= size
+            total -= size
+        (self.root / _SIZE).write_text(str(total))
+        return total
 
     def _path(self, key: str) -> Path:
         return self.root / f"{key}.safetensors"
@@ -113,7 +148,8 @@ class BagCache:
 
 def cache_key(path: Path, sidecars: tuple[Path, ...], **settings: Any) -> str:
     """Hash of path, size and modification time of all files read, and of the settings."""
-    files = [[str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns] for f in (path, *sidecars)]
+    stats = [(str(file.absolute()), file.stat()) for file in (path, *sidecars)]
+    files = [[name, facts.st_size, facts.st_mtime_ns] for name, facts in stats]
     content = json.dumps([_VERSION, files, settings], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:40]
 

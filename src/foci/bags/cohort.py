@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -17,6 +17,7 @@ from foci.bags.cache import BagCache
 from foci.bags.importers import read_slides
 from foci.bags.matching import Matched, find_features, match
 from foci.bags.outcomes import Outcomes
+from foci.bags.patients import by_patient
 from foci.bags.splits import check_labels, split_by_patient, split_order
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
@@ -211,6 +212,14 @@ class Cohort:
             )
         return replace(self, slides=slides, classes=tuple(names))
 
+    def by_patient(self) -> Cohort:
+        """The same cohort with all slides of a patient as one bag, named after the patient."""
+        rows = by_patient(self.slides)
+        note = (
+            f"bags are patients: {counted(len(rows), 'patient')} of {counted(len(self), 'slide')}"
+        )
+        return replace(self, slides=rows, notes=(*self.notes, note))
+
     def bag(self, slide_id: str) -> Bag:
         """The candidate tiles of one slide."""
         return self.store.bag(self[slide_id])
@@ -258,7 +267,9 @@ class CohortOptions(BaseModel):
     """The arguments of :meth:`Cohort.read` that every command has.
 
     Where ``classes`` or ``n_cap`` is None, it is the model's own. ``time`` and ``event``, ``value``
-    or ``label_columns`` name columns of numbers, which take the place of a class.
+    or ``label_columns`` name columns of numbers, which take the place of a class. With ``bag``
+    patient, all slides of a patient are one bag. With ``no_cache`` large feature files are read
+    each time, instead of a copy of the tiles that are kept.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -279,7 +290,9 @@ class CohortOptions(BaseModel):
     event: str | None = None
     value: str | None = None
     label_columns: tuple[str, ...] | None = None
+    bag: Literal["slide", "patient"] = "slide"
     n_cap: PositiveInt | None = None
+    no_cache: bool = False
 
     def table(self) -> dict[str, Any]:
         """The options that say which slides there are: arguments of :func:`find_slides`."""
@@ -297,9 +310,11 @@ class CohortOptions(BaseModel):
             layout=self.layout,
             n_cap=self.n_cap or n_cap,
             mpp=self.mpp,
+            cache=not self.no_cache,
         )
         names = self.classes or classes
-        return cohort.with_classes(names) if names else cohort
+        cohort = cohort.with_classes(names) if names else cohort
+        return cohort.by_patient() if self.bag == "patient" else cohort
 
 
 # Which slides there are: rows of the label table with a feature file, of the wanted classes.
@@ -469,5 +484,7 @@ def what_is_read(cohort: Cohort) -> list[Any]:
 
 
 def _files(cohort: Cohort, slide: Slide) -> list[Path]:
+    if slide.parts:
+        return [file for part in slide.parts for file in _files(cohort, part)]
     path = slide.feature_path
     return [] if path is None else [path, *cohort.store.read_beside(path)]

@@ -14,10 +14,15 @@ from foci.bags.bag import Bag, Skipped, Slide
 from foci.bags.cache import BagCache, cache_key
 from foci.bags.layouts import LAYOUTS, candidates, read_bag
 from foci.bags.layouts.layout import check_file, reading
+from foci.bags.patients import joined
 from foci.errors import BagError, FociError, WidthError
 
 N_CAP = 1024
 """The paper's cap on the tiles of a bag, which ``foci train`` keeps unless told otherwise."""
+
+WORTH_CACHING = 2
+"""A file is cached if it has more tiles than so many times those that are kept of it: any other is
+as fast to read as the cache."""
 
 _HELD = 2**29
 """Bytes of features that are held in memory at any time; one bag may be larger."""
@@ -90,6 +95,15 @@ class BagStore:
             n_cap=n_cap, layout=self.layout, mpp=self.mpp, cache=self.cache, keep=self.keep
         )
 
+    def read_once(self) -> BagStore:
+        """An empty store of the same files for slides that are read one after the other.
+
+        It holds the bag in use and the next one.
+        """
+        other = copy.copy(self)
+        other.keep, other._held = 2, OrderedDict()
+        return other
+
     def bag(self, slide: Slide) -> Bag:
         """The slide's candidate tiles.
 
@@ -106,6 +120,10 @@ class BagStore:
         return bag
 
     def _read(self, slide: Slide) -> Bag:
+        if slide.parts:
+            bag = joined(slide.slide_id, [self._read(part) for part in slide.parts])
+            self.encoders[slide.slide_id] = bag.provenance.encoder
+            return bag
         path = slide.feature_path
         if path is None:
             raise BagError(slide.slide_id, "has no feature file", "extract its features")
@@ -125,7 +143,7 @@ class BagStore:
             bag = cache.get(key)
         if bag is None:
             bag = prefilter(read_bag(path, layout=self.layout, mpp=self.mpp), self.n_cap)
-            if cache is not None:
+            if cache is not None and bag.n_total > WORTH_CACHING * len(bag):
                 cache.put(key, bag)
         return bag
 

@@ -55,6 +55,7 @@ app = FociTyper(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(study.app, name="study")
+app.alias("audit-shard", audit.audit)  # in the elements of an array job
 
 
 @app.callback(invoke_without_command=True)

@@ -184,9 +184,13 @@ COHORT = {
     "event": Setting(str, "Column that is 1 where the event was seen, 0 where censored."),
     "value": Setting(str, "Column with the number that a regression predicts."),
     "label_columns": Setting(str, "Columns of 0 and 1, one per label, with commas.", names),
+    "bag": Setting(
+        Literal["slide", "patient"], "What a bag is: a slide (default), or all of a patient's."
+    ),
     "n_cap": Setting(
         int, "Maximum number of tiles per bag; default all, or as the model was trained."
     ),
+    "no_cache": Setting(bool, "Keep no copies of the tiles that --n-cap leaves of large files."),
 }
 """Which slides a command reads: the fields of :class:`foci.bags.cohort.CohortOptions`."""
 
@@ -243,15 +247,15 @@ Panels = Mapping[str, Sequence[str]]
 
 _TABLES = (
     "splits", "slide_table", "label_column", "fold", "only_classes", "exclude_class",
-    "allow_patient_overlap", "classes", "time", "event", "value", "label_columns", "layout", "mpp",
-    "n_cap",
+    "allow_patient_overlap", "classes", "time", "event", "value", "label_columns", "bag", "layout",
+    "mpp", "n_cap", "no_cache",
 )  # fmt: skip
 
 PANELS: Mapping[str, Panels] = {
     "audit": {
         "Options": (
             "model", "features", "labels", "out", "slides", "truth", "map", "rankings", "kappa",
-            "profile", "config", "change", "workers", "force",
+            "profile", "config", "change", "workers", "address", "slurm", "slurm_option", "force",
         ),
         "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
@@ -303,7 +307,7 @@ PANELS: Mapping[str, Panels] = {
         "Output": ("out", "accept_changed"),
     },
     "demo": {
-        "Slides": ("number", "classes", "seed", "slides"),
+        "Slides": ("number", "classes", "output", "seed", "slides"),
         "Run": ("cohort_only", "study", "workers"),
     },
 }  # fmt: skip
@@ -403,3 +407,7 @@ class FociTyper(typer.Typer):
         super().__init__(cls=_Group, no_args_is_help=True, **settings)
         for command in commands:
             self.command(cls=_Command)(_grouped(command))
+
+    def alias(self, name: str, command: Callable[..., None]) -> None:
+        """Add a command under another name, which the help does not show."""
+        self.command(name, cls=_Command, hidden=True)(_grouped(command))

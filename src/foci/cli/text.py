@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import wrap
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.records import Alarm, Interval, RankingNumbers
+    from foci.audits.records import Alarm, Carried, Interval, RankingNumbers
     from foci.backbones.training import EpochReport
     from foci.selectors import FitEpoch
 
@@ -33,6 +34,7 @@ COLOUR = {"good": "bold green", "part": "bold yellow", "bad": "bold red", "none"
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
     "label": "Label view: do the first tiles recover what is true?",
+    "class": "Class view: do the first tiles recover the class that was asked for?",
 }
 
 
@@ -133,7 +135,7 @@ def show(
     summary: Summary | None = None,
     width: int | None = None,
 ) -> None:
-    """Print the alarms, the answers, the table of rankings, the caveats and the abbreviations.
+    """Print the alarms, the answer, the chart, what it rests on, the table, caveats, abbreviations.
 
     Args:
         audit: A finished audit.
@@ -164,6 +166,8 @@ def show(
         *(Text(printable(sentence), style="bold") for sentence in cut),
         Text(printable(title), style="bold"),
         Text(_population(numbers, "tiles kept" if cut else "full bag")),
+        Padding(_first_screen(numbers, audit, screen.width), (1, 0, 0, 0)),
+        *_plot(numbers, screen),
         Padding(_answers(numbers, screen.width), (1, 0)),
         Text(QUESTION[numbers.first_view]),
         Padding(table, (1, 0)),
@@ -364,6 +368,61 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         level = in_percent(summary.level)
         table.add_row("x to y", f"quartiles of a median, {level} interval of a mean")
     return table
+
+
+def _first_screen(summary: Summary, audit: StoredAudit, width: int) -> Text:
+    """The answer as the report gives it: what has to be known first, one word, counts."""
+    from rich.text import Text
+
+    from foci.reports.first_screen import QUESTION, first_screen
+
+    first = first_screen(summary, audit.manifest)
+    text = Text()
+    for bold, rest in first.notices:
+        text.append(f"{bold} ", style="bold yellow").append(f"{rest}\n")
+    text.append(f"{QUESTION} ", style="bold")
+    text.append(f"{first.word}.\n", style=COLOUR[first.tone])
+    for sentence in (*first.sentences, f"Carry: {first.definition}"):
+        text.append("\n".join([*wrap(sentence, width, break_on_hyphens=False), ""]))
+    text.rstrip()
+    return text
+
+
+_HEIGHTS = "·▁▂▃▄▅▆▇█"
+
+
+def carried_plot(chart: Carried) -> Text:
+    """The chart of the report in one line of blocks per order, four per doubling of K.
+
+    A block is as high as the share of slides whose decision the first K tiles carry; a dot is none.
+    """
+    from rich.text import Text
+
+    from foci.words import PLAIN_NAMES, colour_of
+
+    last, marked = chart.ks[-1], min(32, chart.ks[-1])
+    places = [2 ** (i / 4) for i in range(int(4 * math.log2(last) + 1e-9) + 1)]
+    scale = "".join(f"{2**i:<4}" for i in range(int(math.log2(last)) + 1))
+    names = {chart.map: PLAIN_NAMES.get(chart.map, chart.map), "random": PLAIN_NAMES["random"]}
+    text = Text("Share of slides whose decision the first K tiles carry\n", style="bold")
+    for name, line in chart.lines.items():
+        called = names.get(name, "best order found")
+        blocks = "".join(_HEIGHTS[math.ceil(8 * line.at(chart.ks, int(k)))] for k in places)
+        read = f"{in_percent(line.at(chart.ks, marked))} at {marked}"
+        text.append(f"{called[:18]:<18} ").append(blocks, style=colour_of(name))
+        text.append(f"  {read}\n")
+    text.append(f"{'K':<18} {scale.rstrip()}", style="dim")
+    return text
+
+
+def _plot(summary: Summary, screen: Console) -> list[RenderableType]:
+    """The chart, where the terminal has the signs and the width for it."""
+    from rich.padding import Padding
+
+    can = screen.is_terminal and screen.encoding.lower().startswith("utf") and screen.width >= 70
+    if not can or summary.carried is None:
+        return []
+    return [Padding(carried_plot(summary.carried), (1, 0, 0, 0))]
 
 
 def _answers(summary: Summary, width: int) -> Text:

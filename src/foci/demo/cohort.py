@@ -64,6 +64,8 @@ class PlannedSlide:
         site: Index into :data:`SITES`.
         hard: Whether the witnesses carry less.
         magnification: Of level 0, 20 or 40.
+        strength: How much the witnesses carry; None for what hard and other slides have. Where it
+            is given, a slide has as many distractors of either class.
     """
 
     slide_id: str
@@ -73,6 +75,7 @@ class PlannedSlide:
     site: int
     hard: bool = False
     magnification: int = TARGET_MAGNIFICATION
+    strength: float | None = None
 
 
 def plan_cohort(rng: np.random.Generator, slides: int, classes: int) -> list[PlannedSlide]:
@@ -355,7 +358,20 @@ def encode(
     with the amounts :math:`a_{ic}` of :func:`class_amounts`.
     """
     classes = len(palette.classes)
-    amounts = class_amounts(rng, tissue, label=plan.label, classes=classes, hard=plan.hard)
+    amounts = class_amounts(
+        rng, tissue, label=plan.label, classes=classes, hard=plan.hard, strength=plan.strength
+    )
+    return with_amounts(rng, palette, tissue, plan, amounts)
+
+
+def with_amounts(
+    rng: np.random.Generator,
+    palette: Palette,
+    tissue: TissueMap,
+    plan: PlannedSlide,
+    amounts: NDArray[np.float64],
+) -> NDArray[np.float32]:
+    """Features ``[N, D]``, as in :func:`encode`, of tiles that hold so much of each direction."""
     shift = palette.sites[plan.site] + rng.normal(scale=0.1, size=WIDTH)
     noise = rng.normal(scale=0.5, size=(len(tissue.kind), WIDTH))
     features = palette.kinds[tissue.kind] + amounts @ palette.classes + shift + noise
@@ -363,7 +379,13 @@ def encode(
 
 
 def class_amounts(
-    rng: np.random.Generator, tissue: TissueMap, *, label: int, classes: int, hard: bool
+    rng: np.random.Generator,
+    tissue: TissueMap,
+    *,
+    label: int,
+    classes: int,
+    hard: bool,
+    strength: float | None = None,
 ) -> NDArray[np.float64]:
     r"""How much of each class's direction every tile holds, ``[N, C]``.
 
@@ -381,9 +403,15 @@ def class_amounts(
     n = len(tissue.kind)
     amounts = rng.uniform(0, 1, size=classes) * rng.uniform(0.5, 1.5, size=(n, classes))
     amounts[tissue.kind != TUMOUR] = 0
-    strength = rng.uniform(0.3, 0.7) if hard else 1.0
-    amounts[:, label] += tissue.witness * strength * rng.uniform(2.6, 4.2, size=n)
-    amounts[:, rng.integers(classes)] += tissue.distractor * rng.uniform(1.6, 2.6, size=n)
+    drawn = rng.uniform(0.3, 0.7) if hard else 1.0
+    given = drawn if strength is None else strength
+    amounts[:, label] += tissue.witness * given * rng.uniform(2.6, 4.2, size=n)
+    other = np.full(n, rng.integers(classes))
+    if strength is not None:
+        amounts *= tissue.witness[:, None]  # nothing but witnesses and distractors speaks
+        other = np.cumsum(tissue.distractor) % classes
+    softly = 1.0 if strength is None else 0.6
+    amounts[np.arange(n), other] += tissue.distractor * softly * rng.uniform(1.6, 2.6, size=n)
     return amounts
 
 
@@ -396,6 +424,7 @@ class PlantedSlide:
         coords: ``[N, 2]`` int64, top-left corner (x, y) of each tile in level-0 pixels.
         patch_size: Side of a tile in level-0 pixels.
         size: Width and height of level 0.
+        marks: ``[N, L]`` which tile carries which label; None of a cohort of classes.
     """
 
     plan: PlannedSlide
@@ -404,14 +433,28 @@ class PlantedSlide:
     patch_size: int
     size: tuple[int, int]
     tissue: TissueMap
+    marks: NDArray[np.bool_] | None = None
 
 
 def plant(rng: np.random.Generator, plan: PlannedSlide, palette: Palette) -> PlantedSlide:
     """Draw the tiles of one planned slide."""
     layout = lay_out(rng)
     tissue = map_tissue(rng, layout)
-    features = encode(rng, palette, tissue, plan)
+    if plan.strength == 0:
+        tissue = replace(tissue, witness=np.zeros(len(layout), dtype=np.bool_))
+    return on_its_grid(rng, plan, layout, tissue, encode(rng, palette, tissue, plan))
+
+
+def on_its_grid(
+    rng: np.random.Generator,
+    plan: PlannedSlide,
+    layout: Layout,
+    tissue: TissueMap,
+    features: NDArray[np.float32],
+    marks: NDArray[np.bool_] | None = None,
+) -> PlantedSlide:
+    """The slide with its tiles in level-0 pixels."""
     side = PATCH_SIZE * plan.magnification // TARGET_MAGNIFICATION
     width, height = np.array([layout.columns, layout.rows]) * side + rng.integers(side, size=2)
     size = int(width), int(height)
-    return PlantedSlide(plan, features, layout.cells * side, side, size, tissue)
+    return PlantedSlide(plan, features, layout.cells * side, side, size, tissue, marks)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +27,11 @@ from foci.demo.cohort import (
     plan_cohort,
     plant,
 )
+from foci.demo.outcomes import COLUMNS, NOTES, TISSUE, Outcome, draw_outcomes, plant_labels
 from foci.errors import FociError
 from foci.files.atomic import whole_folder
 from foci.files.bounds import read_json
+from foci.outputs import Output
 from foci.slides.encode import write_trident
 
 FEATURES, COHORT, TRUTH = "features_demo", "cohort.csv", "tile_truth.parquet"
@@ -38,7 +41,7 @@ ENCODER = "foci-demo"
 _VERSION = 1
 """Raised whenever the same parameters would give other data."""
 
-_COHORT_STREAM, _PALETTE_STREAM, _SLIDE_STREAM = range(3)
+_COHORT_STREAM, _PALETTE_STREAM, _SLIDE_STREAM, _OUTCOME_STREAM = range(4)
 
 _TEXT = """\
 # FOCI demo cohort
@@ -83,6 +86,15 @@ class Parameters:
     slides: int
     classes: int
     version: int = _VERSION
+    output: Output = "class"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Content of ``demo.json``."""
+        own = asdict(self)
+        if self.output == "class":
+            del own["output"]
+        return own
 
     def stream(self, *key: int) -> np.random.Generator:
         """An independent source of randomness for one part of the cohort."""
@@ -92,18 +104,37 @@ class Parameters:
         """The slides, before any tile is drawn."""
         return plan_cohort(self.stream(_COHORT_STREAM), self.slides, self.classes)
 
+    def outcomes(self, plans: Sequence[PlannedSlide]) -> dict[str, Outcome]:
+        """What is known of every patient besides the class; nothing in a cohort of classes."""
+        if self.output == "class":
+            return {}
+        return draw_outcomes(self.stream(_OUTCOME_STREAM), plans, self.output)
+
     def palette(self) -> Palette:
         """The directions in feature space that the cohort shares."""
-        return mix_palette(self.stream(_PALETTE_STREAM), self.classes)
+        labels = len(TISSUE) if self.output == "multilabel" else self.classes
+        return mix_palette(self.stream(_PALETTE_STREAM), labels)
 
     def planted(self, plans: Sequence[PlannedSlide]) -> Iterator[PlantedSlide]:
         """Draw the tiles of the planned slides, one slide after the other."""
-        palette = self.palette()
+        palette, known = self.palette(), self.outcomes(plans)
         for number, plan in enumerate(plans):
-            yield plant(self.stream(_SLIDE_STREAM, number), plan, palette)
+            rng = self.stream(_SLIDE_STREAM, number)
+            if self.output == "multilabel":
+                yield plant_labels(rng, plan, palette)
+                continue
+            strength = known[plan.case_id].strength if known else None
+            yield plant(rng, replace(plan, strength=strength), palette)
 
 
-def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2) -> Path:
+def make(
+    out: str | Path,
+    *,
+    seed: int = 0,
+    slides: int = 240,
+    classes: int = 2,
+    output: Output = "class",
+) -> Path:
     """Make the demo cohort: synthetic slides whose rationale is known.
 
     The same parameters always give the same data. The folder appears under its name only when it
@@ -114,6 +145,7 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
         seed: Another seed gives another cohort.
         slides: Number of slides.
         classes: 2 or 3 types of tumour.
+        output: What the table holds: a class, a time and an event, a score, or three labels.
 
     Returns:
         The folder, with ``features_demo/<slide>.h5`` in TRIDENT's layout, ``cohort.csv``,
@@ -131,7 +163,10 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
     out = Path(out)
     if seed < 0:
         raise FociError(f"seed={seed}", "is negative", "choose 0 or a positive integer")
-    parameters = Parameters(seed=seed, slides=slides, classes=classes)
+    if output != "class" and classes != 2:
+        fix = "leave out --classes, or --output"
+        raise FociError(f"classes={classes}", f"mean nothing for output {output}", fix)
+    parameters = Parameters(seed=seed, slides=slides, classes=classes, output=output)
     plans = parameters.plans()
     if _is_made(out, parameters, plans):
         return out
@@ -148,7 +183,9 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
 
 def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
     (folder / FEATURES).mkdir()
-    truth = []
+    truth: list[pa.Table] = []
+    own_truth: dict[str, list[pa.Table]] = {}
+    present: dict[str, dict[str, str]] = {}
     for slide in parameters.planted(plans):
         write_trident(
             folder / FEATURES / f"{slide.plan.slide_id}.h5",
@@ -172,28 +209,40 @@ def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> N
             "witness": slide.tissue.witness,
         }
         truth.append(pa.table(columns))
-    pq.write_table(pa.concat_tables(truth).combine_chunks(), folder / TRUTH, compression="zstd")
-    rows = [
-        {
-            "slide_id": plan.slide_id,
-            "case_id": plan.case_id,
-            "label": CLASSES[plan.label],
-            "split": plan.split,
-            "site": SITES[plan.site],
-        }
-        for plan in plans
-    ]
+        for label, own in zip(TISSUE, () if slide.marks is None else slide.marks.T, strict=False):
+            own_truth.setdefault(label, []).append(pa.table(columns | {"witness": own}))
+            present.setdefault(slide.plan.slide_id, {})[label] = str(int(own.any()))
+    for name, tables in ((TRUTH, truth), *((truth_of(one), t) for one, t in own_truth.items())):
+        pq.write_table(pa.concat_tables(tables).combine_chunks(), folder / name, compression="zstd")
+    known = parameters.outcomes(plans)
+    rows = []
+    for plan in plans:
+        row = {"slide_id": plan.slide_id, "case_id": plan.case_id}
+        if parameters.output == "class":
+            row["label"] = CLASSES[plan.label]
+        else:
+            row |= present.get(plan.slide_id, known[plan.case_id].columns)
+        rows.append(row | {"split": plan.split, "site": SITES[plan.site]})
     write_csv(folder / COHORT, list(rows[0]), rows)
     text = _TEXT.format(
         seed=parameters.seed,
         slides=len(plans),
         cases=len({plan.case_id for plan in plans}),
-        labels=_counts([row["label"] for row in rows], CLASSES),
+        labels=_counts([CLASSES[plan.label] for plan in plans], CLASSES),
         splits=_counts([row["split"] for row in rows], ["train", "val", "test"]),
     )
+    if parameters.output != "class":
+        columns_of = f"`slide_id, case_id, {', '.join(COLUMNS[parameters.output])}, split, site`"
+        text = text.replace("`slide_id, case_id, label, split, site`", columns_of)
+        text += f"\n## What the table says\n\n{NOTES[parameters.output]}\n"
     (folder / README).write_text(text, encoding="utf-8")
-    record = json.dumps(asdict(parameters), indent=2) + "\n"
+    record = json.dumps(parameters.record, indent=2) + "\n"
     (folder / RECORD).write_text(record, encoding="utf-8")
+
+
+def truth_of(label: str) -> str:
+    """File with the tiles that carry one of the labels."""
+    return f"tile_truth_{label}.parquet"
 
 
 def _counts(values: Sequence[str], order: Sequence[str]) -> str:
@@ -210,7 +259,7 @@ def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bo
         found = read_json(out / RECORD)
     except (OSError, ValueError):
         raise FociError(out, "exists and is not a FOCI demo", elsewhere) from None
-    if found != asdict(parameters):
+    if found != parameters.record:
         raise FociError(out, f"holds a demo with other parameters ({found})", elsewhere)
     names = [COHORT, TRUTH, README, *(f"{FEATURES}/{plan.slide_id}.h5" for plan in plans)]
     missing = [name for name in names if not (out / name).is_file()]

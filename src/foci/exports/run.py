@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -112,9 +113,11 @@ def _write_slide(
             with whole_file(files[-1], durable=False) as temporary:
                 write_figure(ranked, tissue, temporary, kind)
         if tissue is not None and "geojson" in formats:
-            for column in ranked.columns:
-                found = feature_collection(ranked, column, tissue.origin)
-                files.append(folder / f"{stem}.{file_name(column.name)}.geojson")
+            slides = dict.fromkeys(ranked.tiles.sources)
+            for column, one in itertools.product(ranked.columns, slides or (None,)):
+                found = feature_collection(ranked, column, tissue.origin, one)
+                begin = stem if one is None else file_name(one)
+                files.append(folder / f"{begin}.{file_name(column.name)}.geojson")
                 write_whole(files[-1], to_text(found), durable=False)
     if "csv" in formats:
         files.append(folder / f"{stem}.csv")

@@ -290,14 +290,15 @@ COLUMNS = (
 def write_tiles(ranked: RankedSlide, path: Path) -> None:
     """Write a CSV table of the first tiles of every ranking, one row per ranking and tile.
 
-    ``witness`` is empty where nothing is annotated.
+    ``witness`` is empty where nothing is annotated. Of a patient, ``slide_id`` is the slide that
+    the tile is from.
     """
-    placed, witness, rows = ranked.tiles.coords, ranked.witness, []
+    placed, witness, rows = ranked.tiles.on_slide, ranked.witness, []
     for own in ranked.columns:
         for rank, at in enumerate(own.order, 1):
             x, y = ("", "") if placed is None else placed[at].tolist()
             row = (
-                ranked.slide.slide_id,
+                ranked.tiles.source(at),
                 own.name,
                 rank,
                 ranked.tiles.tiles[at],
@@ -327,15 +328,21 @@ def feature_collection(
     ranked: RankedSlide,
     column: RankedColumn,
     origin: tuple[int, int] = (0, 0),
+    source: str | None = None,
 ) -> dict[str, Any]:
     """The first tiles of one ranking in its colour, for QuPath 0.4 or later.
 
+    Of a patient those on one slide, the ``source``.
+
     QuPath begins to count at ``origin``, the top-left corner of the scanned part.
     """
-    corners, side, tiles = ranked.corners, ranked.side, ranked.tiles
+    side, tiles = ranked.side, ranked.tiles
+    corners = ranked.corners if tiles.own_coords is None else tiles.own_coords
     colour = list(bytes.fromhex(column.colour.removeprefix("#")))
     features = []
     for rank, position in enumerate(column.order, 1):
+        if source is not None and tiles.source(position) != source:
+            continue
         x, y = (int(a) - b for a, b in zip(corners[position], origin, strict=True))
         right, bottom = x + side, y + side
         outline = [[x, y], [right, y], [right, bottom], [x, bottom], [x, y]]
@@ -348,7 +355,7 @@ def feature_collection(
         features.append(
             {
                 "type": "Feature",
-                "id": tile_uuid(ranked.slide.slide_id, column.name, int(tiles.tiles[position])),
+                "id": tile_uuid(tiles.source(position), column.name, int(tiles.tiles[position])),
                 "geometry": {"type": "Polygon", "coordinates": [outline]},
                 "properties": {
                     "objectType": "detection",

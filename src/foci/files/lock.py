@@ -17,19 +17,20 @@ LOCK = ".foci-lock"
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path, command: str = "foci audit") -> Iterator[None]:
+def alone_in(folder: Path, command: str = "foci audit", name: str = LOCK) -> Iterator[None]:
     """Lock a folder for one run; the operating system releases the lock if the process dies.
 
-    On a file system without locks, nothing is locked.
+    On a file system without locks, nothing is locked; see :func:`check_locks`.
 
     Args:
         folder: Must exist.
         command: What the other run is, for the error.
+        name: Of the lock file; others with other names do not mind each other.
 
     Raises:
         FociError: If another run holds the folder.
     """
-    path = folder / LOCK
+    path = folder / name
     handle = _hold(path, command)
     try:
         yield
@@ -44,6 +45,37 @@ def alone_in(folder: Path, command: str = "foci audit") -> Iterator[None]:
             with contextlib.suppress(OSError):
                 path.unlink()
             os.close(handle)
+
+
+@contextlib.contextmanager
+def alone_if_free(folder: Path, name: str = LOCK) -> Iterator[bool]:
+    """:func:`alone_in`, but False where another process holds the lock."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(alone_in(folder, name=name))
+        except FociError:
+            yield False
+            return
+        yield True
+
+
+def check_locks(folder: Path) -> None:
+    """Refuse a folder in which several machines could not keep out of each other's way.
+
+    Raises:
+        FociError: If its file system has no locks.
+    """
+    path = folder / f"{LOCK}-tried"
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        lock_descriptor(handle, blocking=False)
+    except OSError as error:
+        what = f"is on a file system without locks ({error.strerror})"
+        fix = "several machines need them: choose another --out, or run it on one machine"
+        raise FociError(folder, what, fix) from None
+    finally:
+        os.close(handle)
+        path.unlink(missing_ok=True)
 
 
 def _hold(path: Path, command: str) -> int:

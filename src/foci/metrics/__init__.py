@@ -85,6 +85,7 @@ from foci.metrics.deletion import (
     mean_drops,
     paper_faithfulness,
     slide_faithfulness,
+    symmetric_relevance_gain,
 )
 from foci.metrics.minimal import (
     NO_BOUND,
@@ -195,6 +196,7 @@ __all__ = [
     "stable_decisive_k",
     "stable_msk",
     "stack",
+    "symmetric_relevance_gain",
     "truncate",
     "wilcoxon",
 ]

@@ -183,3 +183,48 @@ def slide_faithfulness(
     for n in range(2, len(ks) + 1):
         areas[below == n] = area_over_counts(table[below == n, :n], ks[:n])
     return areas
+
+
+@card(
+    title="Symmetric relevance gain",
+    symbol=r"\mathrm{SRG}",
+    direction="higher",
+    range=(-np.inf, np.inf),
+    needs="the model's output on the first K tiles and without them, to the end of the slide",
+    does_not_show="how many tiles decide; a large bag may gain much and still need half its tiles",
+    source="after xMIL (Hense et al., 2024); Bluecher et al., 2024",
+)
+def symmetric_relevance_gain(
+    kept_ks: ArrayLike,
+    kept: ArrayLike,
+    left_ks: ArrayLike,
+    left: ArrayLike,
+    whole: float,
+    n_tiles: SupportsIndex,
+) -> float:
+    r"""Area of least-relevant-first removal minus that of most-relevant-first; no threshold.
+
+    .. math:: \mathrm{SRG} = \frac{1}{N - 1} \int_0^{N - 1} \big(f(\text{the first } N - r) -
+       f(\text{without the first } r)\big)\,dr
+
+    with f the log-odds of the class that is followed, or a risk or number on its side of the cut,
+    by the trapezoid rule. Removing the least relevant tiles leaves the first ones: ``kept`` is f of
+    the first K tiles, ``left`` f without them, and ``whole`` f of all. NaN where a curve does not
+    come to the last tile, and of a single tile.
+
+    >>> symmetric_relevance_gain([1, 2], [3.0, 2.0], [1, 2], [0.0, -1.0], 1.0, n_tiles=3)
+    2.0
+    """
+    n = int(n_tiles)
+    kept_at, left_at = np.asarray(kept_ks, dtype=np.int64), np.asarray(left_ks, dtype=np.int64)
+    first, rest = np.asarray(kept, dtype=np.float64), np.asarray(left, dtype=np.float64)
+    for name, counts, values in (("kept", kept_at, first), ("left", left_at, rest)):
+        fits = len(counts) == len(values)
+        inputs.require(fits, name, "has another length than its counts", "give one per count")
+    first, kept_at = first[kept_at < n], kept_at[kept_at < n]
+    rest, left_at = rest[left_at > 0], left_at[left_at > 0]
+    if n < 2 or not len(kept_at) or kept_at[0] != 1 or not len(left_at) or left_at[-1] != n - 1:
+        return math.nan
+    least = np.trapezoid([whole, *first[::-1]], [0, *(n - kept_at[::-1])])
+    most = np.trapezoid([whole, *rest], [0, *left_at])
+    return float(least - most) / (n - 1)

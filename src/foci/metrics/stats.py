@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,10 @@ from foci.metrics.inputs import Floats, Integers
 Weights: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """How often each patient is drawn, in the smallest type that holds it: convert before adding."""
 
-_MOST_KEPT = 2**25  # weights, 64 MiB: 2,000 draws of 16,000 patients
+PATIENTS_AT_ONCE = 4096
+"""Patients that are drawn, and whose numbers are added, together."""
+
+_MOST_KEPT = 2**29  # bytes of weights: 2,000 draws of 260,000 patients; the last draws always
 _AT_ONCE = 2**20  # weights drawn in one call, 8 MiB
 MIN_DRAWS = 2
 """Draws below which there is no interval."""
@@ -76,8 +80,7 @@ def case_draws(
     ([1, 0, 1], [2, 2, 2, 2, 2])
     """
     names, case = case_numbers(cases, n_slides)
-    size = len(names), inputs.as_int(n_boot, "n_boot"), seed
-    return case, (_kept_draws if size[0] * size[1] <= _MOST_KEPT else _drawn)(*size)
+    return case, _kept_draws(len(names), inputs.as_int(n_boot, "n_boot"), seed)
 
 
 def case_numbers(cases: Sequence[Any] | NDArray[Any], n_slides: int) -> tuple[Any, Integers]:
@@ -91,19 +94,46 @@ def case_numbers(cases: Sequence[Any] | NDArray[Any], n_slides: int) -> tuple[An
 
 
 def _drawn(n_cases: int, n_boot: int, seed: int) -> Weights:
-    """How often each of the patients is drawn, ``[n_boot, n_cases]``; read-only."""
-    equal, rng = np.full(n_cases, 1 / n_cases), np.random.default_rng(seed)
-    weights: Weights = np.empty((n_boot, n_cases), dtype=np.min_scalar_type(n_cases))
-    rows = max(1, _AT_ONCE // n_cases)
-    for start in range(0, n_boot, rows):
-        part = weights[start : start + rows]
-        part[:] = rng.multinomial(n_cases, equal, size=len(part))
+    r"""How often each of the patients is drawn, ``[n_boot, n_cases]``; read-only.
+
+    Patients are drawn in chunks j of :math:`C_j`, each from a seed of its own, so that chunks can
+    be drawn in any order:
+
+    .. math:: T \sim \mathrm{Multinomial}\Big(C, \frac{C_1}{C}, \frac{C_2}{C}, \ldots\Big),
+       \qquad w_j \mid T \sim \mathrm{Multinomial}\Big(T_j, \frac{1}{C_j}\Big)
+
+    Together they are :math:`\mathrm{Multinomial}(C, 1/C)`.
+    """
+    starts = range(0, n_cases, PATIENTS_AT_ONCE)
+    sizes = np.diff([*starts, n_cases])
+    totals = np.random.default_rng([seed, 0, 1]).multinomial(n_cases, sizes / n_cases, size=n_boot)
+    weights: Weights = np.empty((n_boot, n_cases), dtype=np.uint8)
+    for number, (start, size) in enumerate(zip(starts, sizes.tolist(), strict=True)):
+        rng, equal = np.random.default_rng([seed, number]), np.full(size, 1 / size)
+        rows = max(1, _AT_ONCE // size)
+        for first in range(0, n_boot, rows):
+            part = rng.multinomial(totals[first : first + rows, number], equal)
+            if part.max() > np.iinfo(weights.dtype).max:
+                weights = weights.astype(np.min_scalar_type(n_cases))
+            weights[first : first + rows, start : start + size] = part
     weights.flags.writeable = False
     return weights
 
 
-_kept_draws = lru_cache(maxsize=4)(_drawn)
-"""An audit asks for the same draws some thirty times: those of all patients and of the decided."""
+_KEPT: OrderedDict[tuple[int, int, int], Weights] = OrderedDict()
+
+
+def _kept_draws(n_cases: int, n_boot: int, seed: int) -> Weights:
+    """:func:`_drawn`; the last ones are kept.
+
+    An audit asks for the same draws some thirty times: those of all patients and of the decided.
+    """
+    key = n_cases, n_boot, seed
+    found = _KEPT.pop(key, None)
+    _KEPT[key] = weights = _drawn(*key) if found is None else found
+    while len(_KEPT) > 1 and sum(own.nbytes for own in _KEPT.values()) > _MOST_KEPT:
+        _KEPT.popitem(last=False)
+    return weights
 
 
 def case_means(
@@ -134,9 +164,18 @@ def case_means(
     sizes = np.zeros((weights.shape[1], present.shape[1]))
     np.add.at(sums, case, np.where(present, table, 0.0))
     np.add.at(sizes, case, present)
-    totals, counts = weights @ sums, weights @ sizes
+    totals, counts = _weighted(weights, sums), _weighted(weights, sizes)
     means: Floats = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
     return means
+
+
+def _weighted(weights: Weights, values: Floats) -> Floats:
+    """``[B, C] @ [C, M]``, chunk by chunk: as floats, all weights would fill the memory."""
+    total = np.zeros((len(weights), values.shape[1]))
+    for start in range(0, len(values), PATIENTS_AT_ONCE):
+        chunk = slice(start, start + PATIENTS_AT_ONCE)
+        total += weights[:, chunk] @ values[chunk]
+    return total
 
 
 def draws_between(draws: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats:

@@ -16,19 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, TypeAdapter
 
 from foci.audits.records import (
-    CountQuartiles,
+    Carried,
     Counts,
     CurveBand,
-    Interval,
-    Mean,
     MeanDrops,
     Numbers,
     Record,
-    SelectedOnly,
-    Survival,
 )
 from foci.audits.settings import View
-from foci.metrics.answers import Belief, BetterOrder
 
 Packed = tuple[int, int, str]
 """``(bits, length, base64)``: the bits of each number, least significant first, end to end."""
@@ -78,43 +73,12 @@ def pack_probabilities(values: ArrayLike, bits: int = FINE) -> Packed:
     return pack(np.rint(np.clip(np.asarray(values, dtype=np.float64), 0, 1) * top), bits)
 
 
-class DrawnDecided(Record):
-    """Quartiles over decided slides, as the dot plots mark them."""
-
-    n_slides: int
-    msk: CountQuartiles | None
-    decisive: CountQuartiles | None
-
-
-class DrawnAnswers(Record):
-    """Which rankings the answers compare; a dot plot shows their slides.
-
-    Attributes:
-        map: The map that is judged.
-        ranking: The ranking whose decisive K answers how many tiles.
-        count, count_low, count_high: Its median and quartiles over the slides that have one.
-        candidate: The ranking that is tried against the map; None without one.
-    """
-
-    map: str
-    ranking: str
-    count: float | None
-    count_low: float | None
-    count_high: float | None
-    candidate: str | None
-
-
 class DrawnNumbers(Record):
     """Numbers of a ranking that figures draw; the page's HTML shows the others."""
 
-    restricted: Mean
-    reach: Mean
     median_k: int | None
     mean_curve: CurveBand
-    km: Survival
     drops: MeanDrops
-    selected_only: SelectedOnly | None
-    decided: DrawnDecided | None
 
 
 class RankingColumns(Record):
@@ -185,6 +149,20 @@ class TissuePicture(Record):
     box: tuple[int, int, int, int]
 
 
+class RemovedCurve(Record):
+    """Probability of the prediction without the first K tiles of an order.
+
+    Attributes:
+        ks: Counts; None where they are 1, 2, 3, ...
+        p: Probability at each of them.
+        flip: First count without which the model decides otherwise; None where none was tried.
+    """
+
+    ks: Packed | None
+    p: Packed
+    flip: int | None
+
+
 class RandomBand(Record):
     """Smallest, mean and largest probability over the random orders, at every count."""
 
@@ -218,19 +196,62 @@ class SlideDetail(Record):
     Attributes:
         ks: Reveal counts; None if they are those of the page.
         placement: Tile positions; None without coordinates.
-        tissue: Picture of the slide behind the tiles; None where there is none, or no room.
         tiles: Index of every candidate tile in its file; None if all tiles are candidates.
         orders: First tiles of every column.
         views: Prediction, and label if that is another class.
+        removed: The slide without the first tiles of the map, and of the best order.
     """
 
     ks: Counts | None
     unit: str
     placement: TilePlacement | None
-    tissue: TissuePicture | None = None
     tiles: Packed | None
     orders: dict[str, Packed]
     views: dict[View, ViewDetail]
+    removed: dict[str, RemovedCurve] = Field(default_factory=dict)
+
+
+class SlideMap(Record):
+    """The map of a slide as a small picture, row by row.
+
+    Attributes:
+        width: Pixels of a row.
+        levels: From 1 to 15, the most important tiles the largest; 0 where no tile lies; and 16
+            more where a tile carries the decision.
+        box: What the picture covers as x, y, width, height; None where tiles have no positions and
+            are drawn one after the other.
+        tissue: Picture of the slide behind it; None where there is none, or it would not fit.
+    """
+
+    width: int
+    levels: Packed
+    box: tuple[int, int, int, int] | None
+    tissue: TissuePicture | None = None
+
+
+Fate = Literal["carried", "survives", "not enough", "not sure", "not measured"]
+"""What becomes of the decision on a slide under the map's order: its first tiles carry it; it
+survives without them; they are needed but not enough; the model is not sure; none was removed."""
+
+
+class Gallery(Record):
+    """Every slide with its map, and whether the map's first tiles carry the decision there.
+
+    Attributes:
+        order: Slides, those first on which the map fails.
+        first: Up to four of the sure slides, from best to worst.
+        fate: By slide.
+        counts: Tiles that carry the decision by slide, under the map and under the best order.
+        removed: By slide, the largest number of the map's tiles that was removed.
+        maps: By slide; None where no order is stored.
+    """
+
+    order: Counts
+    first: Counts
+    fate: list[Fate]
+    counts: dict[str, list[int | None]]
+    removed: Counts
+    maps: list[SlideMap | None]
 
 
 class AuditPayload(Record):
@@ -243,10 +264,11 @@ class AuditPayload(Record):
     first_view: View
     rankings: list[RankingColumns]
     headline: str
-    answers: DrawnAnswers | None
+    map: str
+    carried: Carried | None
+    gallery: Gallery | None
     level: float
     n_cases: int
-    full_auc: float | None
     numbers: dict[View, dict[str, DrawnNumbers]]
     ks: Counts
     slides: SlideColumns
@@ -254,44 +276,17 @@ class AuditPayload(Record):
 
 
 class ComparedAudit(Record):
-    """One audit on a comparison page, in the prediction view.
-
-    Attributes:
-        n_decided: Slides that the model has decided.
-        map: Can I believe the map?
-        tiles: How many tiles does the decision hang on?
-        order: Is there a better order?
-        restricted: Tiles needed, mean over all slides, by ranking.
-        reach: Share of slides on which a ranking gets to kappa, by ranking.
-        shi_native: Tiles saved by the selector against the map.
-        shi_random: The same against random orders.
-        efficiency: Proven minimum over the deciding tiles of a ranking, by ranking that has one.
-    """
+    """One audit on a comparison page."""
 
     name: str
-    architecture: str
-    n_slides: int
-    n_cases: int
-    n_decided: int
-    kappa: float
-    k_max: int
-    auc: float | None
-    map: Belief
-    tiles: str
-    order: BetterOrder
-    restricted: dict[str, Mean]
-    reach: dict[str, Mean]
-    shi_native: Interval | None
-    shi_random: Interval | None
-    efficiency: dict[str, Interval]
+    carried: Carried | None
 
 
 class ComparisonPayload(Record):
     """Everything that the figures of a comparison page need."""
 
     kind: Literal["comparison"] = "comparison"
-    rankings: list[str]
-    k_max: int
+    level: float
     audits: list[ComparedAudit]
 
 

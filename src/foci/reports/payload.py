@@ -20,8 +20,8 @@ from pydantic import BaseModel
 
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
 from foci.audits.folder import CurveTable, Order, column
-from foci.audits.measure import MeasuredSlides, followed
-from foci.audits.records import RankingNumbers, plain
+from foci.audits.measure import MeasuredSlides, Threshold, followed
+from foci.audits.records import Carried, RankingNumbers, plain
 from foci.audits.settings import AuditSettings, View
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
@@ -29,13 +29,15 @@ from foci.reports.models import (
     EXACT_P,
     FINE,
     AuditPayload,
-    DrawnAnswers,
-    DrawnDecided,
     DrawnNumbers,
+    Fate,
+    Gallery,
     RandomBand,
     RankingColumns,
+    RemovedCurve,
     SlideColumns,
     SlideDetail,
+    SlideMap,
     SlideMeasures,
     TilePlacement,
     TissuePicture,
@@ -43,6 +45,7 @@ from foci.reports.models import (
     pack,
     pack_probabilities,
 )
+from foci.reports.raster import TOP, map_raster
 from foci.slides.find import THUMBNAILS, read_thumbnails
 from foci.words import ANY_FLOAT
 
@@ -54,8 +57,14 @@ DETAIL_BYTES = 1_650_000
 LEAST_BYTES = 300_000
 """Limit for the curves of single slides, even if the slide table takes all the rest."""
 
-PICTURE_BYTES = 3_800_000
-"""Limit for all pictures, beside that for curves: a page with pictures stays below 6 MB."""
+PICTURE_BYTES = 2_700_000
+"""Limit for pictures of tissue, beside that for curves: a page with pictures stays below 6 MB."""
+
+MAP_BYTES = 1_200_000
+"""Aimed at for the maps of all slides: the more slides, the coarser their maps."""
+
+COARSEST, FINEST_MAP, LEVELS = 24, 96, 15
+"""Pixels along the longer side of a map, at least and at most, and levels of its tiles."""
 
 _FRAME = 60
 """Bytes of JSON around a picture."""
@@ -87,25 +96,16 @@ def payload(
     measured = audit.measured(settings)
     packer = SlideDetails(measured, audit.slides, settings.kappa)
     table = cohort_payload(audit, summary, packer)
-    detail_limit = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
-    tiles = summary.answers.tiles
-    return table.model_copy(
-        update={
-            "answers": DrawnAnswers(
-                map=summary.map,
-                ranking=tiles.ranking,
-                count=None if tiles.count is None else tiles.count.estimate,
-                count_low=tiles.count_low,
-                count_high=tiles.count_high,
-                candidate=summary.answers.order.candidate,
-            ),
-            "numbers": {
-                view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
-                for view, by_ranking in summary.views.items()
-            },
-            "details": _details(audit, packer, detail_limit, picture_limit),
-        }
-    )
+    # the measures of single slides stand in tables/slides.csv; the page shows those of its gallery
+    slides = table.slides.model_copy(update={"measures": {}})
+    numbers = {
+        view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
+        for view, by_ranking in summary.views.items()
+    }
+    detail_limit = max(limit - len(to_json(slides)), min(limit, LEAST_BYTES))
+    details, gallery = _of_slides(audit, summary, packer, detail_limit, picture_limit)
+    update = {"slides": slides, "numbers": numbers, "details": details, "gallery": gallery}
+    return table.model_copy(update=update)
 
 
 def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -> AuditPayload:
@@ -119,10 +119,11 @@ def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -
             RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
         ],
         headline=packer.measured.headline,
-        answers=None,
+        map=summary.map,
+        carried=drawn_chart(summary.carried),
+        gallery=None,
         level=summary.level,
         n_cases=summary.n_cases,
-        full_auc=rounded(summary.full_bag.auc, 5),
         numbers={},
         ks=packer.ks.tolist(),
         slides=slide_columns(packer.measured, audit.slides),
@@ -130,56 +131,167 @@ def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -
     )
 
 
+def drawn_chart(chart: Carried | None) -> Carried | None:
+    """The chart with the digits that a page shows."""
+    return None if chart is None else Carried.model_validate(rounded(chart.model_dump(), 5))
+
+
 def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
     content = numbers.model_dump(include=set(DrawnNumbers.model_fields))
-    if numbers.decided is not None:
-        content["decided"] = numbers.decided.model_dump(include=set(DrawnDecided.model_fields))
     return DrawnNumbers.model_validate(rounded(content, 5))
 
 
-def _details(
-    audit: StoredAudit, packer: SlideDetails, detail_limit: int, picture_limit: int
-) -> dict[str, SlideDetail]:
-    """Pack the most interesting slides, as many as fit.
+def _of_slides(
+    audit: StoredAudit,
+    summary: Summary,
+    packer: SlideDetails,
+    detail_limit: int,
+    picture_limit: int,
+) -> tuple[dict[str, SlideDetail], Gallery]:
+    """Pack the map of every slide, and the curves of the most interesting, as many as fit.
 
     A low estimate of their sizes decides which slides are packed, the true size which are kept.
     """
-    names = packer.measured.curves.slide_ids
-    if not packer.columns:
-        return {}
-    wanted = by_interest(packer.measured.hardest_first)
+    measured, chart = packer.measured, summary.carried
+    names = measured.curves.slide_ids
+    gallery = slide_gallery(measured, summary)
+    own = packer.columns_of(summary.map)[:1]
+    best = packer.columns_of(chart.best)[:1] if chart is not None and chart.best else []
+    wanted = list(dict.fromkeys([*gallery.first, *by_interest(measured.hardest_first)]))
     sizes = [packer.bytes_of(row) for row in range(len(names))]
-    estimated = set(within_bytes(wanted, sizes, detail_limit))
-    row_of = {name: row for row, name in enumerate(names) if row in estimated}
-    packed = {
-        row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
-        for tiles in audit.tiles()
-        if tiles.slide_id in row_of
-    }
+    estimated = set(within_bytes(wanted, sizes, detail_limit)) if packer.columns else set()
+    row_of = {name: row for row, name in enumerate(names)}
+    side = map_side(len(names))
+    counts = gallery.counts.get(summary.map, [None] * len(names))
+    packed: dict[int, SlideDetail] = {}
+    maps: list[SlideMap | None] = [None] * len(names)
+    for tiles in audit.tiles():
+        row = row_of[tiles.slide_id]
+        if own:
+            maps[row] = slide_map(tiles, own[0], packer.slides[tiles.slide_id], counts[row], side)
+        if row in estimated:
+            removed = packer.removed(row, [*own, *best])
+            packed[row] = packer.pack(row, tiles).model_copy(update={"removed": removed})
     weights = {row: len(to_json(detail)) for row, detail in packed.items()}
-    kept = set(within_bytes([row for row in wanted if row in estimated], weights, detail_limit))
-    ordered = {row: packed[row] for row in wanted if row in kept}
-    pictured = _with_pictures(ordered, names, audit.folder, picture_limit)
-    return {str(row): pictured[row] for row in sorted(kept)}
+    kept = [row for row in wanted if row in packed]
+    kept = within_bytes(kept, weights, detail_limit) if kept else []
+    seen = list(dict.fromkeys([*gallery.first, *gallery.order]))
+    _add_tissue(maps, seen, packer.slides, names, audit.folder, picture_limit)
+    details = {str(row): packed[row] for row in sorted(kept)}
+    return details, gallery.model_copy(update={"maps": maps})
 
 
-def _with_pictures(
-    details: Mapping[int, SlideDetail], names: Sequence[str], folder: Path, limit: int
-) -> dict[int, SlideDetail]:
-    """Give slides their thumbnail, the most interesting first, while they fit into the limit."""
-    known, pictured = read_thumbnails(folder), dict(details)
-    for row, detail in details.items():
-        thumbnail = known.get(names[row])
-        content = None if thumbnail is None else thumbnail.jpeg(folder / THUMBNAILS)
-        if thumbnail is None or content is None:
+def slide_gallery(measured: MeasuredSlides, summary: Summary) -> Gallery:
+    """Which slides the map's first tiles carry, and in which order slides are shown; no maps yet.
+
+    Sure slides on which the map fails come first, then those that need many of its tiles, then
+    the slides that the model is not sure of. The first four are spread evenly over the sure ones.
+    """
+    chart, slides, n = summary.carried, measured.slides, len(measured.slides)
+    fate: list[Fate] = []
+    if chart is None:
+        every, fate = list(range(n)), ["not measured"] * n
+        return Gallery(order=every, first=every[:4], fate=fate, counts={}, removed=[0] * n, maps=[])
+    threshold = Threshold(chart.relative or summary.kappa, relative=chart.relative is not None)
+    sure = threshold.decided(slides) & (slides.n_tiles > 1)
+    counts = {}
+    for name in dict.fromkeys((chart.map, chart.best or chart.map)):
+        own = measured.of(name).with_decisive
+        if own is not None:
+            found = own.at(own.decisive_at, threshold)[0]
+            counts[name] = [count_or_none(k) if sure[row] else None for row, k in enumerate(found)]
+    seed = measured.of(chart.map).orders[0][1]
+    removed = []
+    for row, curve in enumerate(measured.curves.deletions(chart.map, seed)):
+        tried = (curve.ks >= 1) & (curve.ks < curve.n_tiles)
+        seen = followed(curve.probs[tried], int(measured.targets["prediction"][row]))
+        removed.append(int(curve.ks[tried].max(initial=0)))
+        fate.append(
+            "not sure" if not sure[row]
+            else "carried" if counts[chart.map][row] is not None
+            else "survives" if seen.kept.all()
+            else "not enough"
+        )  # fmt: skip
+    rank: dict[Fate, int] = {"survives": 0, "not enough": 1, "carried": 2}
+    order = sorted(
+        range(n), key=lambda row: (rank.get(fate[row], 3), -(counts[chart.map][row] or 0), row)
+    )
+    best_first = [row for row in reversed(order) if sure[row]] or order
+    steps = np.linspace(0, len(best_first) - 1, min(4, len(best_first)))
+    first = [best_first[round(step)] for step in steps]
+    return Gallery(order=order, first=first, fate=fate, counts=counts, removed=removed, maps=[])
+
+
+def map_side(n_slides: int) -> int:
+    """Pixels along the longer side of a map; a pixel takes about two thirds of a byte.
+
+    >>> map_side(60), map_side(1000), map_side(10_000)
+    (96, 42, 24)
+    """
+    return int(np.clip(np.sqrt(1.5 * MAP_BYTES / n_slides), COARSEST, FINEST_MAP))
+
+
+def slide_map(
+    tiles: RankedTiles, column: str, slide: AuditedSlide, deciding: int | None, side: int
+) -> SlideMap:
+    """The map of one slide, one pixel per tile where that is not finer than ``side`` pixels.
+
+    Tiles without positions lie in rows, one after the other.
+
+    Args:
+        tiles: The slide.
+        column: The map among its scores.
+        slide: Names the side of a tile, if it is known.
+        deciding: How many of the first tiles carry the decision.
+        side: Pixels along the longer side, at most.
+    """
+    n, coords = len(tiles), tiles.coords
+    if coords is None:
+        across = max(1, round(float(np.sqrt(1.5 * n))))
+        coords, tile = np.stack([np.arange(n) % across, np.arange(n) // across], axis=1), 1
+    else:
+        tile = slide.patch_size or _spacing(coords - coords.min(axis=0))
+    corner, extent = coords.min(axis=0), np.ptp(coords, axis=0) + tile
+    pixels = min(1.0, side * tile / int(extent.max())) / tile
+    width = max(1, round(float(extent[0] * pixels)))
+    shades = map_raster(tiles.scores[column].astype(np.float64), coords, tile, width)
+    levels = -(-shades.astype(np.int64) * LEVELS // TOP)
+    if deciding:
+        first = np.zeros(n)
+        first[tiles.order(column)[:deciding]] = 1
+        levels[map_raster(first, coords, tile, width) == TOP] += LEVELS + 1
+    return SlideMap(
+        width=width,
+        levels=pack(levels.ravel(), LEVELS.bit_length() + 1),
+        box=None
+        if tiles.coords is None
+        else (int(corner[0]), int(corner[1]), int(extent[0]), int(extent[1])),
+    )
+
+
+def _add_tissue(
+    maps: list[SlideMap | None],
+    order: Sequence[int],
+    slides: Mapping[str, AuditedSlide],
+    names: Sequence[str],
+    folder: Path,
+    limit: int,
+) -> None:
+    """Give maps the thumbnail of their slide, in this order, while they fit into the limit."""
+    known = read_thumbnails(folder)
+    for row in order:
+        drawn, thumbnail = maps[row], known.get(names[row])
+        if drawn is None or drawn.box is None or thumbnail is None:
+            continue
+        content = thumbnail.jpeg(folder / THUMBNAILS)
+        if content is None or slides[names[row]].unit != "px":
             continue
         size = -(-len(content) // 3) * 4 + _FRAME
-        if size <= limit and detail.placement is not None and detail.unit == "px":
+        if size <= limit:
             jpeg = base64.b64encode(content).decode("ascii")
             picture = TissuePicture(jpeg=jpeg, box=thumbnail.box)
-            pictured[row] = detail.model_copy(update={"tissue": picture})
+            maps[row] = drawn.model_copy(update={"tissue": picture})
             limit -= size
-    return pictured
 
 
 def by_interest(hardest_first: Sequence[int] | NDArray[np.int64]) -> list[int]:
@@ -327,6 +439,26 @@ class SlideDetails:
             },
             views={view: self._view(row, view) for view in self._views(row)},
         )
+
+    def removed(self, row: int, columns: Sequence[str]) -> dict[str, RemovedCurve]:
+        """The slide without the first tiles of some columns, where that was measured."""
+        target, found = int(self.measured.targets["prediction"][row]), {}
+        for name in columns:
+            curves = self.measured.curves.deletions(*self.columns[name])
+            if not curves:
+                continue
+            ks, probs = curves[row].ks, curves[row].probs
+            tried = (ks >= 1) & (ks < curves[row].n_tiles)
+            if not tried.any():
+                continue
+            ks, seen = ks[tried], followed(probs[tried], target)
+            flips = ks[~seen.kept]
+            found[name] = RemovedCurve(
+                ks=None if np.array_equal(ks, np.arange(1, len(ks) + 1)) else pack(ks),
+                p=pack_probabilities(seen.confidence, COARSE),
+                flip=int(flips[0]) if len(flips) else None,
+            )
+        return found
 
     def _views(self, row: int) -> list[View]:
         """Views of a slide: prediction, and label if that is another class."""

@@ -14,10 +14,10 @@ def map_raster(
 ) -> NDArray[np.uint8]:
     """Draw the tiles of a slide into a picture, the most important the brightest.
 
-    A tile is as bright as the share of tiles that it beats: ranks from 1 to 255 show the order that
-    is audited, whatever the scale of the scores, and equal scores are equally bright. Where several
-    tiles fall into one pixel the most important is seen, so that no hot spot disappears, and a
-    tile that is smaller than a pixel still fills one.
+    Only ranks are drawn, whatever the scale of the scores: brightness falls with the logarithm of
+    the rank, so that the first tiles differ most, and equal scores are equally bright. Where
+    several tiles fall into one pixel the most important is seen, so that no hot spot disappears,
+    and a tile that is smaller than a pixel still fills one.
 
     Args:
         scores: ``[N]`` finite scores, the most important tile has the largest.
@@ -30,20 +30,19 @@ def map_raster(
 
     >>> corners = np.array([[0, 0], [256, 0], [256, 256]])
     >>> map_raster(np.array([0.1, 0.7, 0.3]), corners, tile_size=256, width=2).tolist()
-    [[1, 255], [0, 128]]
+    [[1, 255], [0, 95]]
     """
     corners = coords - coords.min(axis=0)
     extent = corners.max(axis=0) + tile_size
     scale = width / extent[0]
     height = max(1, int(np.ceil(extent[1] * scale)))
-    levels, place = np.unique(scores, return_inverse=True)
-    grey = np.rint(np.linspace(1, TOP, len(levels))) if len(levels) > 1 else np.array([TOP])
+    rank = 1 + len(scores) - np.searchsorted(np.sort(scores), scores, side="right")
+    shade = np.rint(TOP - (TOP - 1) * np.log(rank) / np.log(max(len(scores), 2))).astype(np.uint8)
     first = np.floor(corners * scale + 1e-9).astype(np.int64)
     last = np.maximum(np.ceil((corners + tile_size) * scale - 1e-9).astype(np.int64), first + 1)
     picture = np.zeros((height, width), dtype=np.uint8)
     # all tiles at once, one offset within a tile at a time: a tile has few pixels
     wide, high = (last - first).max(axis=0)
-    shade = grey.astype(np.uint8)[place]
     for down in range(int(high)):
         for right in range(int(wide)):
             inside = (first[:, 0] + right < last[:, 0]) & (first[:, 1] + down < last[:, 1])

@@ -6,14 +6,17 @@ import base64
 from pathlib import Path
 from typing import Any
 
+from foci.audits import StoredAudit
 from foci.audits.folder import REPORT
 from foci.files.atomic import sweep, write_whole
 from foci.progress import track
+from foci.reports.first_screen import counted_tiles, first_screen
 from foci.reports.html import render
 from foci.reports.models import StudyPayload
 from foci.reports.report import write_report
+from foci.reports.text import is_stand_in
 from foci.studies import figures, tables
-from foci.studies.plan import StudyFolder
+from foci.studies.plan import MAIN, StudyFolder
 from foci.studies.read import Place, audit_folders
 from foci.studies.table import (
     Cell,
@@ -55,6 +58,7 @@ def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) 
         f"{counted(len(study.study.seeds), 'seed')}; {counted(len(finished), 'audit')} finished of "
         f"{len(study.plan().select(kind='audit'))}.",
         header=made.header,
+        answers=_answers(study, audits),
         beside=study.study.published,
         tables=[_table(table) for table in made.tables],
         figures=[
@@ -73,6 +77,42 @@ def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) 
     sweep(study.path)
     write_whole(path, page)
     return path
+
+
+def _answers(study: StudyFolder, audits: dict[Place, dict[str, Path]]) -> dict[str, Any]:
+    """What the audits of the study's main variant answer: cohorts down, backbones across."""
+    main = {place: found for place, found in audits.items() if place.variant == MAIN}
+    main = {place: found for place, found in main.items() if place.n_cap is None and found}
+    backbones = list(dict.fromkeys(place.backbone for place in main))
+    rows: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for place, found in main.items():
+        cells = rows.setdefault(shown(place.cohort), {}).setdefault(place.backbone, [])
+        for seed, path in found.items():
+            audit = StoredAudit.load(path)
+            first, chart = first_screen(audit.summary, audit.manifest), audit.summary.carried
+            typical = None if chart is None else chart.typical
+            cells.append(
+                {
+                    "word": first.word,
+                    "tone": first.tone,
+                    "more": "; ".join(
+                        [
+                            *([] if typical is None else [counted_tiles(typical)]),
+                            *["stand-in map"] * is_stand_in(audit.manifest),
+                            f"seed {seed}",
+                        ]
+                    ),
+                    "link": _link(study, path),
+                }
+            )
+    return {"backbones": [(name, shown(name)) for name in backbones], "rows": rows}
+
+
+def _link(study: StudyFolder, audit: Path) -> str | None:
+    """Where the report of an audit lies beside the page; None where it has none."""
+    report = audit / REPORT
+    near = report.is_file() and audit.is_relative_to(study.path)
+    return report.relative_to(study.path).as_posix() if near else None
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -117,11 +157,7 @@ def _audits(study: StudyFolder, audits: dict[Place, dict[str, Path]]) -> list[di
     """Links to the reports of every place, by seed."""
     rows = []
     for place, found in audits.items():
-        links = []
-        for seed, path in found.items():
-            report = path / REPORT
-            near = report.is_file() and path.is_relative_to(study.path)
-            links.append((seed, report.relative_to(study.path).as_posix() if near else None))
+        links = [(seed, _link(study, path)) for seed, path in found.items()]
         variant = place.variant if place.n_cap is None else f"{place.variant} = {place.n_cap}"
         rows.append(
             {

@@ -6,7 +6,7 @@ Numbers are formatted here alone; an undefined one is an en dash, never NaN.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
@@ -17,21 +17,17 @@ from foci.audits.records import (
     Answers,
     AxisComparison,
     CountQuartiles,
-    CurveBand,
     FullBag,
     Interval,
-    MeanDrops,
-    Measure,
     OrderComparison,
     RankingNumbers,
     ReadoutRow,
     Summary,
-    Survival,
 )
 from foci.audits.settings import AuditSettings, View
 from foci.metrics import seed_spread
-from foci.reports.models import AuditPayload
-from foci.words import counted, decimals, in_percent
+from foci.reports.models import AuditPayload, Fate
+from foci.words import PLAIN_NAMES, counted, decimals, in_percent
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
@@ -160,13 +156,6 @@ _TONES: dict[str, Tone] = {
     "worse than chance": "bad",
     "native is better": "bad",
 }
-PLAIN_AXES: dict[Measure, str] = {
-    "MSK": "tiles needed",
-    "decisive K": "tiles the decision hangs on",
-    "deletion area": "loss when deleted",
-}
-"""What an axis compares, in plain words."""
-
 MAP, TILES, ORDER = (
     "Can I believe the map?",
     "How many tiles does the decision hang on?",
@@ -188,6 +177,11 @@ class Answer:
         return tone_of(self.short)
 
 
+def is_stand_in(manifest: Manifest) -> bool:
+    """Whether the map is a score that stands in for the attention which the model lacks."""
+    return manifest.backbone.score == "proxy" and not manifest.settings.map
+
+
 @dataclass(frozen=True)
 class ComparisonLine:
     """One axis of one comparison, for the table of evidence.
@@ -199,7 +193,6 @@ class ComparisonLine:
 
     rankings: str
     axis: str
-    plain: str
     interval: AxisComparison
     text: str
     pvalue: str
@@ -231,7 +224,7 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     """The three answers, in the prediction view."""
     found = summary.answers
     stand_in = ("This model has no attention of its own: its map is a stand-in.",)
-    proxy = stand_in if manifest.backbone.score == "proxy" and not manifest.settings.map else ()
+    proxy = stand_in if is_stand_in(manifest) else ()
     return (
         Answer(MAP, found.map.answer, (*found.map.sentences, *proxy)),
         Answer(TILES, found.tiles.answer, tuple(found.tiles.sentences)),
@@ -257,7 +250,6 @@ def comparison_line(first: str, second: str, axis: AxisComparison) -> Comparison
     return ComparisonLine(
         rankings=f"{first} against {second}",
         axis=f"{axis.axis} ({axis.measure})",
-        plain=PLAIN_AXES[axis.measure],
         interval=axis,
         text=signed(axis.d) + (f" ({ends})" if ends else ""),
         pvalue="p < 0.001" if axis.pvalue < 0.001 else f"p = {fixed(axis.pvalue)}",
@@ -439,72 +431,57 @@ class PlainTable:
     note: str = ""
 
 
-def plain_tables(summary: Summary, data: AuditPayload) -> list[PlainTable]:
-    """Tables of the reveal, Kaplan-Meier and deletion curves, and of the hardest slides."""
-    by_ranking = summary.views[summary.first_view]
-    head = ("K", *by_ranking)
-    curves = [_by_count(n.mean_curve) for n in by_ranking.values()]
-    drops = [_by_count(n.drops) for n in by_ranking.values()]
-    counts = [2**i for i in range(summary.k_max.bit_length())]
-    open_after = [{k: _held(n.km, k) for k in counts} for n in by_ranking.values()]
-    return [
-        PlainTable("Mean probability of the target after K tiles", head, _rows(counts, curves)),
-        PlainTable("Share of slides that need more than K tiles", head, _rows(counts, open_after)),
-        PlainTable("Mean drop after deleting K tiles", head, _rows(sorted(drops[0]), drops)),
-        _slides(data),
-    ]
-
-
-def _by_count(curve: CurveBand | MeanDrops) -> dict[int, float | None]:
-    return dict(zip(curve.ks, curve.mean, strict=True))
-
-
-def _rows(
-    counts: Sequence[int], columns: Sequence[Mapping[int, float | None]]
-) -> tuple[tuple[str, ...], ...]:
-    measured = [k for k in counts if any(k in column for column in columns)]
-    return tuple((str(k), *(fixed(column.get(k)) for column in columns)) for k in measured)
-
-
-def _held(km: Survival, k: int) -> float:
-    """Value of the Kaplan-Meier curve (a right-continuous step function) at a count."""
-    return float([left for at, left in zip(km.ks, km.survival, strict=True) if at <= k][-1])
-
-
-def minimum_in_words(k_star: int | None, proof: str | None) -> str:
-    """The proven minimum of deciding tiles of one slide.
-
-    >>> minimum_in_words(9, "exact"), minimum_in_words(9, "lower bound")
-    ('9', 'at least 9')
-    >>> minimum_in_words(None, "none, proven"), minimum_in_words(None, "no bound")
-    ('none, proven', '–')
-    """
-    if k_star is None:
-        return proof if proof == "none, proven" else NOTHING
-    return str(k_star) if proof == "exact" else f"at least {k_star}"
-
-
-def _slides(data: AuditPayload) -> PlainTable:
-    slides, classes = data.slides, data.classes
-    measures = slides.measures["prediction"]
-    needed = [k or 0.0 for k in measures[data.headline].k]
-    hardest = sorted(range(len(needed)), key=lambda i: -needed[i])
-    cut = f" (the {MOST_ROWS} hardest; tables/slides.csv has all)" * (len(hardest) > MOST_ROWS)
-    proven = ("proven minimum",) * any(proof not in (None, "no bound") for proof in slides.proof)
-    return PlainTable(
-        f"Tiles needed per slide, hardest first{cut}",
-        ("slide", "patient", "predicted", *(f"K {name}" for name in measures), *proven),
-        tuple(
-            (
-                slides.id[i],
-                slides.case[i],
-                classes[slides.predicted[i]],
-                *(tiles(own.k[i]) for own in measures.values()),
-                *(minimum_in_words(slides.k_star[i], slides.proof[i]) for _ in proven),
+def plain_tables(data: AuditPayload) -> list[PlainTable]:
+    """The chart and the slides as tables, for a page without JavaScript."""
+    chart, gallery = data.carried, data.gallery
+    found = []
+    if chart is not None:
+        counts = [k for k in chart.ks if k & (k - 1) == 0]
+        found.append(
+            PlainTable(
+                "Share of slides whose decision the first K tiles carry",
+                ("K", *(PLAIN_NAMES.get(name, name) for name in chart.lines)),
+                tuple(
+                    (str(k), *(percent(line.at(chart.ks, k)) for line in chart.lines.values()))
+                    for k in counts
+                ),
             )
-            for i in hardest[:MOST_ROWS]
-        ),
-    )
+        )
+    if gallery is not None:
+        cut = f", the first {MOST_ROWS}" * (len(gallery.order) > MOST_ROWS)
+        slides = data.slides
+        found.append(
+            PlainTable(
+                f"Slides, map fails first{cut}",
+                ("slide", "patient", "called", "the model's map"),
+                tuple(
+                    (
+                        slides.id[row],
+                        slides.case[row],
+                        data.classes[slides.predicted[row]],
+                        fate_in_words(data, row),
+                    )
+                    for row in gallery.order[:MOST_ROWS]
+                ),
+            )
+        )
+    return found
+
+
+def fate_in_words(data: AuditPayload, row: int) -> str:
+    """What the map's first tiles do on one slide."""
+    gallery, n = data.gallery, data.slides.n[row]
+    fate: Fate = "not measured" if gallery is None else gallery.fate[row]
+    if gallery is None or fate == "not measured":
+        return "no tiles were removed"
+    if fate == "not sure":
+        return "model is not sure of this slide"
+    count, removed = gallery.counts[data.map][row], gallery.removed[row]
+    if fate == "carried":
+        return f"{count} {'tile' if count == 1 else 'tiles'} of {n} carry the decision"
+    if fate == "survives":
+        return f"decision survives without the map's first {counted(removed, 'tile')}"
+    return "no first tiles both give the decision and change it when removed"
 
 
 @dataclass(frozen=True)
@@ -585,6 +562,11 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
          "aukc", _area),
         ("Faithfulness AUC", "area under the deletion drop",
          "slide_faithfulness", _interval("faithfulness", 3)),
+        ("Symmetric relevance gain",
+         "log-odds; least- minus most-relevant-first removal, whole slide, no threshold"
+         if summary.output in ("class", "multilabel")
+         else "spreads of the output; least- minus most-relevant-first removal, no threshold",
+         "symmetric_relevance_gain", _interval("relevance_gain", 2)),
         ("AUC, 32 tiles kept", "against the labels",
          "selected_only_auc", _kept("auc")),
         ("AUC, adaptive K kept", "max(16, 3% of N) tiles",
@@ -632,6 +614,7 @@ def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
         ("reach", "reach", 2),
         ("aukc", "AUKC", 3),
         ("faithfulness", "faithfulness AUC", 3),
+        ("relevance_gain", "symmetric relevance gain", 2),
     )
     lines = []
     for ranking, numbers in summary.views[view].items():

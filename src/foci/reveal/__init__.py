@@ -65,6 +65,9 @@ def __dir__() -> list[str]:
 
 Direction = Literal["insert", "delete"]
 
+Stored = Literal["insert", "delete", "insert-tail", "delete-tail"]
+"""Of a stored curve; its tail is the few counts beyond it, to the last tile."""
+
 K_MAX = 256
 """The paper's largest reveal count."""
 
@@ -83,7 +86,8 @@ class Curve:
         slide_id: The slide.
         ranking: Name of the ranking.
         seed: Of the selector or the random order; None where nothing is drawn.
-        direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
+        direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them; a tail holds
+            counts beyond those, which only areas over the whole slide are read from.
         n_tiles: Candidate tiles N.
         ks: ``[len(ks)]`` increasing counts.
         probs: ``[len(ks), C]`` class probabilities.
@@ -96,7 +100,7 @@ class Curve:
     slide_id: str
     ranking: str
     seed: int | None
-    direction: Direction
+    direction: Stored
     n_tiles: int
     ks: NDArray[np.int64]
     probs: NDArray[np.float64]

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import to_model
 from foci.bags import Bag, Cohort, Slide
+from foci.bags.patients import side_by_side
 from foci.errors import BagError, FociError
 from foci.reveal import KAPPA, EmbeddedBag
 from foci.selectors import Target
@@ -134,7 +135,8 @@ class PreparedBags:
             tiles["evidence"] = evidence_columns(backbone, tiles["tokens"])
         coords = torch.zeros(len(bag), 2)
         if bag.coords is not None:
-            coords = unit_box(torch.from_numpy(bag.coords))
+            places = side_by_side(bag.coords, bag.sources) if bag.sources else bag.coords
+            coords = unit_box(torch.from_numpy(places))
         by_label = self.target == "label"
         target = self.cohort.target(slide.slide_id) if by_label else int(full.argmax())
         return PreparedBag(tiles, coords.to(features), target, full)

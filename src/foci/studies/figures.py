@@ -28,7 +28,7 @@ from foci.studies.read import (
 )
 from foci.studies.study import Overlays
 from foci.studies.table import WITH, primary, shown
-from foci.words import csv_text
+from foci.words import colour_of, csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,10 +41,9 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 """Of backbones, in their order; distinct with every kind of colour vision."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-OVERLAY_COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00")
 
 STYLES = {NATIVE: "-", SELECTOR: "--", RANDOM: ":"}
-COLOUR_OF = {NATIVE: "#0072b2", SELECTOR: "#d55e00", RANDOM: "#8c8c8c"}
+COLOUR_OF = {ranking: colour_of(ranking) for ranking in STYLES}
 NAME_OF = {NATIVE: "own ranking", SELECTOR: "selector", RANDOM: "random order"}
 _STYLE = {
     "font.size": 7,
@@ -143,14 +142,13 @@ def _grid(
     draw: Callable[[Any, Place], None],
     labels: tuple[str, str],
     height: float = 1.0,
-    sharey: bool = True,
     **lines: Any,
 ) -> Figure:
     """Backbones x cohorts, each panel drawn by ``draw``, with a legend of lines by ranking."""
     from matplotlib.lines import Line2D
 
     names, cohorts = list(numbers.backbones), numbers.cohorts
-    figure, panels = _panels(len(names), len(cohorts), height, sharex=True, sharey=sharey)
+    figure, panels = _panels(len(names), len(cohorts), height, sharex=True, sharey=True)
     for (row, name), (column, cohort) in product(enumerate(names), enumerate(cohorts)):
         axes = panels[row][column]
         draw(axes, Place(cohort, name))
@@ -399,7 +397,7 @@ def deletion_curves(numbers: StudyNumbers) -> StudyFigure:
         "the test slides that have more than K tiles; bars: one standard deviation over seeds.",
         columns=("cohort", "backbone", "ranking", "k", "drop", "std", "seeds"),
         rows=[(*at, value.mean, value.std, value.n) for at, value in found.items()],
-        draw=lambda: _grid(numbers, panel, labels, sharey=False, marker="o", ms=2.5),
+        draw=lambda: _grid(numbers, panel, labels, marker="o", ms=2.5),
     )
 
 
@@ -488,7 +486,7 @@ def _draw_overlays(wanted: Overlays, found: Mapping[tuple[str, str], Overlay]) -
         if one is None:
             continue
         corners, side = one.corners, one.side
-        colour = OVERLAY_COLOURS[column % len(OVERLAY_COLOURS)]
+        colour = colour_of(name)
         squares = corners[:, None, :] + np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * side
         pale = {"facecolors": "#efece6", "edgecolors": "#d0ccc4", "linewidths": 0.3}
         bright = {"facecolors": colour, "edgecolors": colour, "linewidths": 0.6, "alpha": 0.55}

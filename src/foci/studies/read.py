@@ -280,6 +280,9 @@ def _deletion(measured: MeasuredSlides) -> Iterator[tuple[Measure, Reading]]:
         per_slide = float(defined_mean(own.with_deletions.faithfulness.ravel()))
         few = "no slide was deleted at two of the paper's counts"
         yield Measure("slide_faithfulness", name), few if np.isnan(per_slide) else per_slide
+        gain = float(defined_mean(own.with_deletions.relevance_gain.ravel()))
+        known = "no slide was followed to its last tile"
+        yield Measure("relevance_gain", name), known if np.isnan(gain) else gain
 
 
 def _selected(

@@ -22,7 +22,7 @@ from foci.engines.base import Engine, Outcome, Task, run_tasks
 from foci.errors import FociError
 from foci.files.atomic import write_whole
 from foci.files.bounds import read_json
-from foci.files.lock import alone_in
+from foci.files.lock import alone_if_free
 from foci.studies.cells import compute, visible_device
 from foci.studies.estimates import Estimates, Tally
 from foci.studies.plan import CELLS, KINDS, WORK, Cell, Kind, Plan, StudyFolder
@@ -114,7 +114,7 @@ def run_cell(folder: StudyFolder, cell: Cell, *, threads: int = 1) -> Outcome:
     while folder.result(cell) is None:
         work.mkdir(parents=True, exist_ok=True)
         try:
-            with _alone_in(work) as free, _threads(threads):
+            with alone_if_free(work) as free, _threads(threads):
                 if free and folder.result(cell) is None:
                     return _computed(folder, cell, work, threads)
         except FileNotFoundError:  # removed by the process that has finished the cell
@@ -182,18 +182,6 @@ def _discard_other_versions(work: Path, threads: int) -> None:
             return
     shutil.rmtree(work / _RESULT, ignore_errors=True)
     write_whole(work / _VERSIONS, json.dumps(now), durable=False)
-
-
-@contextlib.contextmanager
-def _alone_in(work: Path) -> Iterator[bool]:
-    """Lock a work folder; yields False if another process holds it."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(alone_in(work, "foci study"))
-        except FociError:
-            yield False
-            return
-        yield True
 
 
 @contextlib.contextmanager

@@ -135,9 +135,11 @@ def _row(catalogue: Catalogue, body: bytes) -> list[object]:
     tiles = catalogue.tiles(mark.slide)
     if mark.tile >= len(tiles):
         raise FociError("mark", "is of a tile that is not there", "reload the page")
-    x, y = ("", "") if tiles.coords is None else map(str, tiles.coords[mark.tile].tolist())
+    places = tiles.on_slide
+    x, y = ("", "") if places is None else map(str, places[mark.tile].tolist())
     now = datetime.now(UTC).isoformat(timespec="seconds")
     label = " ".join(mark.label.split())
     if not label or not mark.reader.strip():
         raise FociError("mark", "has no label or no reader", "enter both")
-    return [now, mark.reader.strip(), tiles.slide_id, int(tiles.tiles[mark.tile]), x, y, label]
+    slide, tile = tiles.source(mark.tile), int(tiles.tiles[mark.tile])
+    return [now, mark.reader.strip(), slide, tile, x, y, label]

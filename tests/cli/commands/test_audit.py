@@ -1,6 +1,8 @@
 """``foci audit`` from files to answers, and everything that can be wrong with them."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import h5py
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.manifest import read_manifest
 from foci.audits.reveal import SlideReveal
 from foci.bags import Bag, Slide
 from foci.reports.text import MAP, ORDER, TILES
@@ -177,3 +180,19 @@ def test_stopped_and_started_again(
     assert "resuming with what is there" in done.out
     assert seen == ["s11", "s12", "s13"]  # the first block was whole
     assert len(StoredAudit.load(project / "out").slides) == 5
+
+
+def test_an_array_job_and_nothing_else_is_printed(project: Path, foci: Foci) -> None:
+    asked, out = command(project, *NO_SELECTOR), project / "out"
+    job = foci.done(*asked, "--slurm", "--slurm-option=--partition=cpu").out
+    assert job.startswith("#!/bin/bash\n#SBATCH --job-name=foci-abmil\n#SBATCH --array=0\n")
+    assert "#SBATCH --partition=cpu\n" in job
+    element = shlex.split(job.strip().splitlines()[-1])
+    assert element[:5] == ["exec", sys.executable, "-m", "foci", "audit-shard"]
+    assert element[-2:] == ["--index", "$SLURM_ARRAY_TASK_ID"]
+    said = foci.done(*element[4:-1], "0").out
+    assert said.splitlines()[-1] == f"computed 3 shards of {out}"
+    assert "complete" not in read_manifest(out).status
+    foci.done(*asked)
+    assert read_manifest(out).status == "complete"
+    assert "audit-shard" not in foci.done("--help").out

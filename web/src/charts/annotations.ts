@@ -50,6 +50,10 @@ export function decorate(plot: uPlot, chart: LineChart): void {
     ctx.lineTo(px, floor);
     ctx.stroke();
     ctx.setLineDash([]);
+    if (mark.says !== undefined) {
+      ring(ctx, px, py, scale, mark.says, plot.bbox);
+      continue;
+    }
     drawMarker(ctx, "triangle", px, floor - 5 * scale, 5 * scale);
     if (mark.hollow) {
       ctx.fillStyle = colour("--page");
@@ -57,6 +61,26 @@ export function decorate(plot: uPlot, chart: LineChart): void {
     }
   }
   ctx.restore();
+}
+
+/** A ring at the point, and what it says on the side that has space. */
+function ring(
+  ctx: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  scale: number,
+  says: string,
+  box: uPlot.BBox,
+): void {
+  ctx.lineWidth = 2.5 * scale;
+  ctx.beginPath();
+  ctx.arc(x, y, 6 * scale, 0, 2 * Math.PI);
+  ctx.stroke();
+  const leftwards = x > box.left + 0.7 * box.width;
+  ctx.font = `600 ${12 * scale}px system-ui, sans-serif`;
+  ctx.textAlign = leftwards ? "right" : "left";
+  ctx.textBaseline = "middle";
+  ctx.fillText(says, x + (leftwards ? -11 : 11) * scale, Math.max(y, box.top + 10 * scale));
 }
 
 /** Dashes of the first level (the threshold) and of the second (the whole slide). */

@@ -1,7 +1,7 @@
 /** Line style of each ranking: colour, dash and marker, so that it can be told in grey. */
 
 import { s } from "../page/dom";
-import { colour } from "../page/theme";
+import { colour, theme } from "../page/theme";
 
 export type Marker = "circle" | "square" | "triangle" | "diamond" | "cross" | "none";
 
@@ -12,31 +12,45 @@ export interface Ink {
   width: number;
 }
 
-const INKS: Omit<Ink, "index">[] = [
-  { dash: [], marker: "circle", width: 2.5 },
-  { dash: [9, 4], marker: "square", width: 2 },
-  { dash: [2.5, 3], marker: "none", width: 2.25 },
-  { dash: [9, 3, 2, 3], marker: "triangle", width: 1.75 },
-  { dash: [5, 3], marker: "diamond", width: 1.75 },
-  { dash: [12, 3, 2, 3, 2, 3], marker: "cross", width: 1.75 },
-  { dash: [3, 3], marker: "triangle", width: 1.75 },
-  { dash: [14, 4], marker: "diamond", width: 1.75 },
+/** Name, dashes, marker and width of each ranking; its colour is --ink-N of the style sheet. */
+const INKS: [string, number[], Marker, number][] = [
+  ["native", [], "circle", 2.5],
+  ["evidence", [9, 4], "square", 2.25],
+  ["selector", [9, 3, 2, 3], "triangle", 2],
+  ["minimal", [], "none", 1],
+  ["random", [2.5, 3], "none", 2.25],
+  ["from-file", [5, 3], "diamond", 1.75],
+  ["greedy-insertion", [12, 3, 2, 3, 2, 3], "cross", 1.75],
+  ["greedy-deletion", [3, 3], "triangle", 1.75],
+  ["single-tile", [14, 4], "diamond", 1.75],
+  ["leave-one-out", [7, 3], "square", 1.75],
+  ["gradient-x-input", [4, 2], "circle", 1.75],
+  ["integrated-gradients", [10, 2, 2, 2], "cross", 1.75],
+  ["feature-norm", [6, 2], "triangle", 1.75],
 ];
-/** The proven optimum: a thin line in the colour of text. */
-export const MINIMUM: Ink = { index: 8, dash: [], marker: "none", width: 1 };
+const NAMED = 5;
 
-const FIXED = ["selector", "native", "random"];
+/** Style of a ranking, the same on every page; a map with a name of its own gets one by its name. */
+export function inkOf(ranking: string): Ink {
+  const known = INKS.findIndex(([name]) => name === ranking);
+  const index = known >= 0 ? known : NAMED + (crc32(ranking) % (INKS.length - NAMED));
+  const [, dash, marker, width] = INKS[index];
+  return { index, dash, marker, width };
+}
 
-/** Style of a ranking: fixed for selector, native and random, in order of appearance for others. */
-export function inkOf(ranking: string, rankings: string[]): Ink {
-  const others = rankings.filter((name) => !FIXED.includes(name));
-  const at = FIXED.indexOf(ranking);
-  const index = at >= 0 ? at : FIXED.length + others.indexOf(ranking);
-  const slot =
-    index < INKS.length
-      ? index
-      : FIXED.length + ((index - FIXED.length) % (INKS.length - FIXED.length));
-  return { index: slot, ...INKS[slot] };
+/** CRC-32 of a text in UTF-8: Python chooses the colour of a name by the same number. */
+function crc32(text: string): number {
+  let rest = -1;
+  for (const byte of new TextEncoder().encode(text)) {
+    rest ^= byte;
+    for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? (rest >>> 1) ^ 0xedb88320 : rest >>> 1;
+  }
+  return ~rest >>> 0;
+}
+
+/** Colour of a band around a line. */
+export function shade(ink: Ink): string {
+  return `${stroke(ink)}${theme() === "dark" ? "2e" : "22"}`;
 }
 
 export function stroke(ink: Ink): string {

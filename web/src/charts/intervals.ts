@@ -1,8 +1,13 @@
 /** Small plots of an estimate and its interval, for the comparisons behind the answers. */
 
 import { s } from "../page/dom";
-import type { Interval } from "../page/payload";
 import { scaleTicks } from "./ticks";
+
+export interface Interval {
+  estimate: number | null;
+  low: number | null;
+  high: number | null;
+}
 
 export interface Scale {
   low: number;

@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { h } from "../page/dom";
 import { colour } from "../page/theme";
 import { decorate } from "./annotations";
-import { type Ink, stroke } from "./ink";
+import { type Ink, shade, stroke } from "./ink";
 import { onResize } from "./resize";
 import { canvasPerPlotPixel, sharpen } from "./sharp";
 import { linearTicks, powersOfTwo } from "./ticks";
@@ -22,6 +22,8 @@ export interface Mark {
   y: number;
   ink: Ink;
   hollow?: boolean;
+  /** Written beside it; a mark that says something is a ring at its point. */
+  says?: string;
 }
 
 /** A horizontal line across the chart, with its name at the right. */
@@ -111,7 +113,7 @@ function options(chart: LineChart, width: number, drawn: () => void): uPlot.Opti
   const banded = chart.lines.filter((line) => line.band);
   const bands: uPlot.Band[] = banded.map((line, i) => ({
     series: [2 + 2 * i, 1 + 2 * i],
-    fill: colour(`--band-${line.ink.index}`),
+    fill: shade(line.ink),
   }));
   const paths = chart.stepped ? uPlot.paths.stepped!({ align: 1 }) : undefined;
   const edges: uPlot.Series[] = banded.flatMap((line) =>

@@ -20,7 +20,7 @@ export function sceneOf(payload: AuditPayload, view: View): Scene {
     view,
     rankings,
     numbers: (name) => byRanking[name],
-    ink: (name) => inkOf(name, rankings),
+    ink: (name) => inkOf(name),
   };
 }
 

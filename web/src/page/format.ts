@@ -1,7 +1,5 @@
 /** Format numbers as text; an undefined value is an en dash, never NaN. */
 
-import type { CountQuantile, Interval } from "./payload";
-
 export const NOTHING = "–";
 
 export function fixed(value: number | null | undefined, digits = 3): string {
@@ -21,12 +19,6 @@ export function percent(value: number | null | undefined): string {
   return `${fixed(100 * value, 0)}%`;
 }
 
-export function interval(value: Interval | null | undefined, digits = 1): string {
-  if (value?.estimate == null) return NOTHING;
-  if (value.low == null || value.high == null) return fixed(value.estimate, digits);
-  return `${fixed(value.estimate, digits)} (${fixed(value.low, digits)} to ${fixed(value.high, digits)})`;
-}
-
 /** A number with its noun: "1 tile", "3 tiles". */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -35,11 +27,4 @@ export function counted(count: number, noun: string): string {
 /** The ends of an interval in brackets, for a table; nothing where there are none. */
 export function between(low: number | null, high: number | null, digits: number): string {
   return low === null || high === null ? "" : ` (${fixed(low, digits)} to ${fixed(high, digits)})`;
-}
-
-/** A quantile of counts: a number, more than the budget, or none. */
-export function quantile(count: CountQuantile | undefined, kMax: number): string {
-  if (!count) return NOTHING;
-  if (count.value === null) return count.missing === "beyond" ? `more than ${kMax}` : "none";
-  return fixed(count.value, count.value < 100 ? 1 : 0).replace(/\.0$/, "");
 }

@@ -1,30 +1,18 @@
-/** Columns of the table of slides: the value to sort by and the text to show. */
+/** Columns of a table of slides: heading, the value to sort by, the text to show. */
 
-import { fixed, NOTHING, tiles } from "../page/format";
+import { h } from "../page/dom";
+import { fixed, NOTHING } from "../page/format";
 import type { AuditPayload } from "../page/payload";
 import { isProven, minimumCell } from "./minimum";
 import type { Row } from "./rows";
 
 export interface Column {
   key: string;
-  /** Heading above the columns of one metric, one column per ranking. */
-  group: string | null;
   title: string;
   hint: string;
   numeric: boolean;
   value: (row: Row) => string | number | null;
   text: (row: Row) => string;
-}
-
-export function columnsOf(payload: AuditPayload): Column[] {
-  return [
-    ...ofTheSlide(payload),
-    ...needed(payload),
-    ...decisive(payload),
-    ...minimum(payload),
-    ...perRanking(payload, "aukc", "AUKC", "Area under the reveal curve"),
-    ...perRanking(payload, "faithfulness", "Faithfulness", "Faithfulness AUC of deletion"),
-  ];
 }
 
 /** What a slide is, whatever ranks its tiles: names, classes, probability, tiles. */
@@ -43,18 +31,13 @@ export function ofTheSlide(payload: AuditPayload): Column[] {
   ];
 }
 
-/** Columns that are folded away until the reader asks for them. */
-export function isFurther({ key }: Column): boolean {
-  return key.startsWith("aukc:") || key.startsWith("faithfulness:");
-}
-
 function name(
   key: string,
   title: string,
   hint: string,
   value: (row: Row) => string | null,
 ): Column {
-  return { key, group: null, title, hint, numeric: false, value, text: (r) => value(r) ?? NOTHING };
+  return { key, title, hint, numeric: false, value, text: (r) => value(r) ?? NOTHING };
 }
 
 function number(
@@ -63,34 +46,7 @@ function number(
   hint: string,
   value: (row: Row) => number | null,
 ): Column {
-  return { key, group: null, title, hint, numeric: true, value, text: (r) => fixed(value(r)) };
-}
-
-/** Tiles needed: "> k_max" if no seed reaches κ, a star if some seeds do not. */
-function needed(payload: AuditPayload): Column[] {
-  const hint = `Tiles needed, mean over seeds; a seed that never reaches counts as ${payload.k_max}`;
-  const columns = perRanking(payload, "k", "Tiles needed, K", hint);
-  const text = (row: Row, i: number) => {
-    if (row.reach[i] === 0) return `> ${payload.k_max}`;
-    return row.reach[i] < 1 ? `${tiles(row.k[i])} *` : tiles(row.k[i]);
-  };
-  return columns.map((column, i) => ({ ...column, text: (row) => text(row, i) }));
-}
-
-/** Decisive K: "none" if no seed has one, a star if some seeds do not; nothing if not measured. */
-function decisive(payload: AuditPayload): Column[] {
-  const measures = payload.slides.measures.prediction!;
-  const measured = payload.rankings.map((r) => measures[r.name].found.some((v) => v !== null));
-  const hint = "The first K tiles suffice, and without them the decision flips; mean over seeds";
-  const columns = perRanking(payload, "decisive", "Decisive K", hint);
-  const text = (row: Row, i: number) => {
-    if (row.found[i] === null) return NOTHING;
-    if (row.decisive[i] === null) return "none";
-    return row.found[i]! < 1 ? `${tiles(row.decisive[i])} *` : tiles(row.decisive[i]);
-  };
-  return columns
-    .map((c, i) => ({ ...c, text: (row: Row) => text(row, i) }))
-    .filter((_, i) => measured[i]);
+  return { key, title, hint, numeric: true, value, text: (r) => fixed(value(r)) };
 }
 
 /** The proven minimum, where anything is proven of any slide. */
@@ -105,14 +61,10 @@ export function minimum(payload: AuditPayload): Column[] {
   ];
 }
 
-function perRanking(
-  payload: AuditPayload,
-  key: "k" | "decisive" | "aukc" | "faithfulness",
-  group: string,
-  hint: string,
-): Column[] {
-  return payload.rankings.map((ranking, i) => ({
-    ...number(`${key}:${ranking.name}`, ranking.name, `${hint}: ${ranking.name}`, (r) => r[key][i]),
-    group,
-  }));
+export function headCell(column: Column, sort: () => void): HTMLTableCellElement {
+  const button = h("button", { type: "button", title: `${column.hint}. Click to sort.` });
+  button.textContent = column.title;
+  button.addEventListener("click", sort);
+  const className = column.numeric ? "number" : null;
+  return h("th", { scope: "col", "data-key": column.key, class: className }, button);
 }

@@ -4,6 +4,7 @@ import type { AuditPayload, SlideDetail, View } from "../page/payload";
 import { unpack, unpackProbabilities } from "../page/unpack";
 import { gridCorners, type Corners } from "../tiles/tileLayout";
 import { type Tissue, tissueOf } from "../tiles/tissue";
+import type { Removed } from "./curves";
 
 export interface SlideData {
   detail: SlideDetail;
@@ -17,6 +18,8 @@ export interface SlideData {
   msk: Record<string, number | null>;
   stable: Record<string, number | null>;
   fallsBack: Record<string, number | null>;
+  /** Without the first tiles, of the orders that the page compares. */
+  removed: Record<string, Removed>;
   order: Record<string, Uint32Array>;
   /** Rank by tile (1 is first); tiles beyond the stored order are absent. */
   rank: Record<string, Map<number, number>>;
@@ -59,11 +62,18 @@ export function slideData(payload: AuditPayload, index: number, view: View): Sli
     msk: shown.msk,
     stable: shown.stable,
     fallsBack: shown.falls_back,
+    removed: Object.fromEntries(
+      Object.entries(detail.removed).map(([name, { ks, p, flip }]) => {
+        const probabilities = unpackProbabilities(p);
+        const counts = ks ? Array.from(unpack(ks)) : probabilities.map((_, i) => i + 1);
+        return [name, { ks: counts, p: probabilities, flip }];
+      }),
+    ),
     order,
     rank,
     corners: placement ? { x: x!, y: y!, side: placement.side / placement.step } : gridCorners(n),
     placed: placement !== null,
-    tissue: tissueOf(detail),
+    tissue: tissueOf(payload.gallery?.maps[index], placement),
     name: (tile) => {
       const at = placement
         ? `, x ${placement.origin[0] + placement.step * x![tile]}, y ${placement.origin[1] + placement.step * y![tile]} ${detail.unit}${placement.exact ? "" : " (rounded)"}`

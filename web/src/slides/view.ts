@@ -1,14 +1,16 @@
-/** View of one slide: reveal curves, a slider over K, and tile maps of two rankings. */
+/** View of one slide: its map, keep and remove curves, a slider over K, and tiles of two orders. */
 
 import { logSlider } from "../charts/logSlider";
 import { h } from "../page/dom";
-import { fixed } from "../page/format";
+import { counted, fixed } from "../page/format";
 import { type Link, startingPair } from "../page/link";
-import type { AuditPayload, View } from "../page/payload";
+import type { AuditPayload } from "../page/payload";
 import { colourBar } from "../tiles/colourBar";
-import { slideCurves } from "./curves";
+import { mapPicture } from "../tiles/mapPicture";
+import { pairCurves } from "./curves";
 import { type SlideData, slideData } from "./data";
-import { decidingText } from "./minimum";
+import { fateOf } from "./card";
+import { NO_SET } from "./minimum";
 import { slideSide } from "./side";
 import { jaccard } from "../tiles/tileLayout";
 
@@ -22,15 +24,17 @@ export interface SlideActions {
 export function slideView(
   payload: AuditPayload,
   index: number,
-  view: View,
   link: Link,
   actions: SlideActions,
 ): HTMLElement {
-  const data = slideData(payload, index, view);
-  const headline = payload.rankings.find((r) => r.name === payload.headline)!.columns[0];
-  const pair = startingPair(data.columns, payload.answers?.map ?? "native", headline, link);
+  const data = slideData(payload, index, VIEW);
+  const columnOf = (name: string) => payload.rankings.find((r) => r.name === name)?.columns[0];
+  const best = payload.carried?.best ?? payload.headline;
+  const map = columnOf(payload.map) ?? data.columns[0];
+  const beside = columnOf(best) ?? map;
+  const pair = startingPair(data.columns, map, beside, link);
+  const predicted = payload.classes[payload.slides.predicted[index]];
   const change = () => {
-    curves.mark(sides.map((side) => side.column()));
     move(at);
     tellChoice();
   };
@@ -40,10 +44,19 @@ export function slideView(
   const sides = (["left", "right"] as const).map((id, i) =>
     slideSide(id, pair[i], data, payload.k_max, change, pick),
   );
-  const curves = slideCurves(payload, data, targetName(payload, index, view), (step) => {
-    move(step);
-    tellChoice();
-  });
+  const named = [payload.map === "native" ? "the model's map" : payload.map, "best order"];
+  const curves = pairCurves(
+    payload,
+    data,
+    data.removed,
+    [map, beside],
+    named as [string, string],
+    predicted,
+    (k) => {
+      move(data.ks.findLastIndex((one) => one <= k));
+      tellChoice();
+    },
+  );
   const last = data.ks.length - 1;
   const slider = logSlider({
     ks: data.ks,
@@ -61,7 +74,7 @@ export function slideView(
     const k = data.ks[at];
     slider.set(at);
     shownK.textContent = `K = ${k}`;
-    curves.chart.drawn.setCursor(at);
+    curves.setCursor(k);
     const [first, second] = sides.map((side) => data.order[side.column()].slice(0, k));
     const shared = new Set(first.filter((tile) => second.includes(tile)));
     for (const side of sides) side.show(at, shared);
@@ -77,27 +90,38 @@ export function slideView(
     actions.chosen({ slide: payload.slides.id[index], k: data.ks[at], left, right });
   }
 
-  const start = link.k ?? data.msk[headline] ?? data.msk[pair[0]] ?? 1;
-  curves.mark(pair);
+  const counts = payload.gallery?.counts ?? {};
+  const carried = counts[payload.map]?.[index] ?? counts[best]?.[index] ?? null;
+  const start = link.k ?? carried ?? data.msk[beside] ?? data.msk[pair[0]] ?? 1;
   move(data.ks.findLastIndex((k) => k <= start));
   const [legend, chart] = curves.chart.body;
-  const orders = [payload.answers?.map ?? "native", payload.answers?.candidate ?? null];
-  const decided = decidingText(payload, index, orders);
   return h(
     "article",
     { class: "slide", "aria-labelledby": "slide-name" },
     head(payload.slides.id[index], actions),
     h("p", { class: "facts" }, facts(payload, index)),
-    h("p", { class: "read", id: "deciding" }, decided ?? ""),
-    h("div", { class: "figure-head" }, legend, shownK),
-    chart,
-    slider.element,
-    overlap,
+    h("p", { class: "read", id: "deciding" }, ...deciding(payload, index)),
+    h(
+      "div",
+      { class: "map-and-curves" },
+      bigMap(payload, index),
+      h(
+        "div",
+        {},
+        h("div", { class: "figure-head" }, legend, shownK),
+        chart,
+        slider.element,
+        overlap,
+      ),
+    ),
     data.placed ? null : h("p", { class: "note" }, NOT_PLACED),
     h("div", { class: "maps" }, ...sides.map((side) => side.element)),
     colourBar(payload.k_max),
   );
 }
+
+/** Answers and gallery follow the prediction. */
+const VIEW = "prediction";
 
 const NOT_PLACED =
   "This slide has no coordinates: its tiles are drawn on a plain grid, in bag order.";
@@ -130,9 +154,34 @@ function randomText(data: SlideData, at: number): string[] {
   return [`random order p = ${mean} (${low} to ${high})`];
 }
 
-function targetName({ slides, classes }: AuditPayload, index: number, view: View): string {
-  const label = slides.label[index];
-  return classes[view === "label" && label !== null ? label : slides.predicted[index]];
+/** What carries the decision: under the map, under the best order, and what is proven. */
+function deciding(payload: AuditPayload, index: number): (Node | string)[] {
+  if (payload.gallery === null) return [];
+  const { bold, rest } = fateOf(payload, index);
+  const { counts } = payload.gallery;
+  const best = payload.carried?.best;
+  const other = best ? counts[best]?.[index] : null;
+  const proof = payload.slides.proof[index];
+  const least = payload.slides.k_star[index];
+  const known =
+    proof === "none, proven"
+      ? `; ${NO_SET.toLowerCase()}`
+      : least === null
+        ? ""
+        : `; proven minimum ${proof === "exact" ? "" : "at least "}${least}`;
+  return [
+    h("b", {}, bold),
+    rest,
+    other == null ? "" : `; best order: ${counted(other, "tile")}`,
+    known,
+  ];
+}
+
+function bigMap(payload: AuditPayload, index: number): HTMLElement {
+  const map = payload.gallery?.maps[index];
+  const place = h("div", { class: "big-map" });
+  if (map) place.append(mapPicture(map, 420, 300, `Map of ${payload.slides.id[index]}`));
+  return place;
 }
 
 function facts({ slides, classes }: AuditPayload, index: number): string {

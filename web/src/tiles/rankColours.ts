@@ -32,8 +32,12 @@ const ON_DARK: Colour[] = [
 
 /** Channels of a tile's colour by its rank (1 is first), on a log scale up to `kMax`. */
 export function rankChannels(rank: number, kMax: number, dark: boolean): Colour {
+  return shareChannels(Math.log(Math.max(rank, 1)) / Math.log(Math.max(kMax, 2)), dark);
+}
+
+/** The same by the place on that scale: 0 is the first tile, 1 the last. */
+export function shareChannels(share: number, dark: boolean): Colour {
   const stops = dark ? ON_DARK : ON_LIGHT;
-  const share = Math.log(Math.max(rank, 1)) / Math.log(Math.max(kMax, 2));
   const place = Math.min(share, 1) * (stops.length - 1);
   const low = Math.min(Math.floor(place), stops.length - 2);
   const part = place - low;

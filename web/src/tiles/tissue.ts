@@ -1,10 +1,10 @@
 /** Picture of the slide behind its tiles. */
 
-import type { SlideDetail } from "../page/payload";
+import type { SlideMap, TilePlacement } from "../page/payload";
 import type { TileLayout } from "./tileLayout";
 
 export interface Tissue {
-  /** What the picture covers, in the unit of the tile corners. */
+  /** What the picture covers. */
   x: number;
   y: number;
   width: number;
@@ -14,10 +14,14 @@ export interface Tissue {
   ready: Promise<void>;
 }
 
-export function tissueOf({ tissue, placement }: SlideDetail): Tissue | null {
-  if (!tissue || !placement) return null;
-  const [x, y, width, height] = tissue.box;
-  const { origin, step } = placement;
+/** The picture of a slide, in the unit of its corners, or in steps of its placement. */
+export function tissueOf(
+  map: Pick<SlideMap, "tissue"> | null | undefined,
+  placement?: TilePlacement | null,
+): Tissue | null {
+  if (!map?.tissue || placement === null) return null;
+  const [x, y, width, height] = map.tissue.box;
+  const { origin, step } = placement ?? { origin: [0, 0], step: 1 };
   const shown: Tissue = {
     x: (x - origin[0]) / step,
     y: (y - origin[1]) / step,
@@ -26,8 +30,7 @@ export function tissueOf({ tissue, placement }: SlideDetail): Tissue | null {
     image: null,
     ready: Promise.resolve(),
   };
-  const bytes = Uint8Array.from(atob(tissue.jpeg), (sign) => sign.charCodeAt(0));
-  // A bitmap from bytes asks no server, so that the page's policy need not allow images.
+  const bytes = Uint8Array.from(atob(map.tissue.jpeg), (sign) => sign.charCodeAt(0));
   shown.ready = createImageBitmap(new Blob([bytes], { type: "image/jpeg" })).then(
     (image) => void (shown.image = image),
     () => undefined,

@@ -1,8 +1,7 @@
 /** The viewer's shell: tabs, the open slide, links, and which keys go where. */
 
 import { find, h } from "../page/dom";
-import { onTheme, startTheme, theme } from "../page/theme";
-import { inkOf } from "../charts/ink";
+import { startTheme } from "../page/theme";
 import { type OpenSlide, openSlide } from "./openSlide";
 import { slideScreen } from "./screens/slide";
 import { slidesScreen } from "./screens/slides";
@@ -42,9 +41,6 @@ function shell(root: HTMLElement, cohort: ViewerCohort): void {
   const foot = h("footer", { class: "viewer-foot" }, h("p", { class: "soft" }, cohort.line));
   root.replaceChildren(top, main, foot);
   startTheme();
-  const paint = () => colourRankings(cohort);
-  paint();
-  onTheme(root, paint);
 
   let view: ScreenView | null = null;
   let open: OpenSlide | null = null;
@@ -120,17 +116,6 @@ function shell(root: HTMLElement, cohort: ViewerCohort): void {
     void show(true);
   });
   void show(false);
-}
-
-/** Give every ranking its own colour in curves, the one that it has on the tissue. */
-function colourRankings({ audit, colours }: ViewerCohort): void {
-  const names = audit.rankings.map((one) => one.name);
-  const { style } = document.documentElement;
-  for (const name of names)
-    style.setProperty(
-      `--ink-${inkOf(name, names).index}`,
-      colours[name][theme() === "dark" ? 1 : 0],
-    );
 }
 
 /** Whether a key belongs to the element that has the focus. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { logAxis } from "../../src/dots/logAxis";
-import { pile, spread } from "../../src/dots/places";
+import { spread } from "../../src/dots/places";
 
 test("a log axis gives every doubling the same room and has a lane beyond", () => {
   const axis = logAxis(256, 0, 1000, "none");
@@ -31,17 +31,4 @@ test("dots on one spot are spread, all kept, near it", () => {
   expect(new Set(moved.map(({ x, y }) => `${x},${y}`)).size).toBe(151);
   for (const { x, y } of moved.slice(0, 150)) expect(Math.hypot(x - 10, y - 20)).toBeLessThan(21);
   expect(moved[150]).toEqual({ id: 150, x: 200, y: 200 });
-});
-
-test("a pile keeps every dot inside its lane", () => {
-  const dots = Array.from({ length: 300 }, (_, id) => ({
-    id,
-    count: id < 200 ? 1 : id < 290 ? 7 : null,
-    hollow: false,
-    label: "",
-  }));
-  const placed = pile(dots, logAxis(256, 20, 620, "none"), 50, 60, 3.4);
-  expect(placed.length).toBe(300);
-  for (const { y } of placed) expect(Math.abs(y - 50)).toBeLessThanOrEqual(30);
-  expect(new Set(placed.map(({ x, y }) => `${x},${y}`)).size).toBe(300);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fixed, interval, percent, tiles } from "../../src/page/format";
+import { fixed, percent, tiles } from "../../src/page/format";
 
 test("numbers for people", () => {
   expect(fixed(-0.0001, 2)).toBe("0.00");
@@ -9,7 +9,4 @@ test("numbers for people", () => {
   expect(tiles(4)).toBe("4");
   expect(tiles(153.6)).toBe("154");
   expect(percent(0.256)).toBe("26%");
-  expect(interval({ estimate: 2, low: -1, high: 3.5 })).toBe("2.0 (−1.0 to 3.5)");
-  expect(interval({ estimate: 2, low: null, high: null })).toBe("2.0");
-  expect(interval({ estimate: null, low: null, high: null })).toBe("–");
 });

@@ -6,6 +6,7 @@ side at level 0 = ``patch_size`` x ``downsample`` (x ``custom_downsample`` in ol
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +140,15 @@ def _level0_patch_size(path: Path) -> float | None:
 
 
 def _patch_files(path: Path) -> tuple[Path, ...]:
-    folders = (path.parent.parent / "patches", path.parent.parent.parent / "patches")
-    return tuple(f for f in (folder / f"{path.stem}.h5" for folder in folders) if f.is_file())
+    files = (folder / f"{path.stem}.h5" for folder in _patch_folders(path.parent))
+    return tuple(file for file in files if file.is_file())
+
+
+@lru_cache(maxsize=8)
+def _patch_folders(features: Path) -> tuple[Path, ...]:
+    """Looked for once, not for every slide."""
+    folders = (features.parent / "patches", features.parent.parent / "patches")
+    return tuple(folder for folder in folders if folder.is_dir())
 
 
 def _twin(path: Path) -> Path | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +33,7 @@ from foci.errors import FociError
 from foci.outputs import Output
 from foci.processes import preload
 from foci.selectors import ChooseBy, Target
+from foci.words import counted
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
@@ -79,7 +83,9 @@ def _seeds(text: str) -> tuple[int, ...]:
     ),
     cut=Setting(float, "Where a risk or number is cut; default the median of the val slides."),
     tau=Setting(float, "Distance from the cut that is clear; default half their IQR."),
-    target_class=Setting(str, "The label to audit, of a model of several labels."),
+    target_class=Setting(
+        str, "The label to audit, of several; or a class to follow on every slide."
+    ),
     kappa=Setting(
         str,
         "Operating confidence, default 0.9; relative: answers also relative to each slide's own "
@@ -110,6 +116,19 @@ def audit(
         int | None,
         typer.Option(help="Processes; default one per core, each with at least 64 slides.", min=1),
     ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to compute on: auto, or HOST:PORT.")
+    ] = None,
+    slurm: Annotated[
+        bool,
+        typer.Option(
+            "--slurm", help="Fit selectors, then print an array job: --slurm > job.sbatch."
+        ),
+    ] = False,
+    slurm_option: Annotated[
+        list[str],
+        typer.Option(help="Another #SBATCH option: --slurm-option=--partition=gpu."),
+    ] = [],  # noqa: B006
     slides: Annotated[
         Path | None,
         typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
@@ -123,10 +142,12 @@ def audit(
     yes: Annotated[
         bool, typer.Option("--yes", help="Run also if it takes more than eight hours.")
     ] = False,
+    index: Annotated[int | None, typer.Option(hidden=True, min=0)] = None,
+    of: Annotated[int, typer.Option(hidden=True, min=1)] = 1,
 ) -> None:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
-    An interrupted audit resumes when the same command is run again.
+    An interrupted audit resumes when the same command is run again, on any number of processes.
 
     --set overrides options, and options override --config.
     """
@@ -134,7 +155,7 @@ def audit(
     if workers is not None and workers > 1:  # they load torch while this process does
         preload()
     from foci.audits.prepare import many_left_out
-    from foci.audits.run import RunOptions, run
+    from foci.audits.run import RunOptions, array_job, run, run_shards
     from foci.audits.settings import read_configuration
     from foci.audits.sources import open_sources
     from foci.audits.truth import attach, read_truth
@@ -145,15 +166,31 @@ def audit(
     marked = None if truth is None else read_truth(truth, name=truth_class, share=truth_share)
     out, device = asked.out, choose_device(asked.device)
     with resumable():
-        sources = open_sources(
-            asked.model,
-            asked,
-            **asked.opening,
-            n_cap=asked.tile_cap,
-            device=device,
-            output=asked.output,
-        )
-        done = run(sources, asked.settings, out, RunOptions(force=force, workers=workers, yes=yes))
+        options = RunOptions(force=force, workers=workers, yes=yes, address=address)
+        # what is printed on the way does not belong into the script of a job
+        aside = contextlib.redirect_stdout(sys.stderr) if slurm else contextlib.nullcontext()
+        with aside:
+            sources = open_sources(
+                asked.model,
+                asked,
+                **asked.opening,
+                n_cap=asked.tile_cap,
+                device=device,
+                output=asked.output,
+            )
+            if slurm:
+                job = array_job(
+                    sources, asked.settings, out, options, _again(sys.argv[2:]),
+                    slurm_options=slurm_option,
+                )  # fmt: skip
+        if slurm:
+            typer.echo(job, nl=False)
+            return
+        if index is not None:  # an element of the array job
+            n = run_shards(sources, asked.settings, out, index, of)
+            typer.echo(f"computed {counted(n, 'shard')} of {out}")
+            return
+        done = run(sources, asked.settings, out, options)
         skipped = {slide.slide_id for slide in done.skipped}
         many = many_left_out(sources.cohort, len(done.slides), skipped)
         if many is not None:
@@ -175,6 +212,23 @@ def audit(
     )
     if many is not None:
         raise typer.Exit(MANY_SKIPPED_CODE)
+
+
+def _again(arguments: Sequence[str]) -> list[str]:
+    """The arguments of this command for the jobs that follow it.
+
+    >>> _again(["--out", "o", "--slurm", "--force", "--slurm-option", "--qos=x", "--yes"])
+    ['--out', 'o', '--yes']
+    """
+    left = list(arguments)
+    kept = []
+    while left:
+        one = left.pop(0)
+        if one in ("--slurm-option", "--workers", "--address"):
+            left.pop(0)
+        elif one not in ("--slurm", "--force") and not one.startswith("--slurm-option="):
+            kept.append(one)
+    return kept
 
 
 def _picture(audit: StoredAudit, cohort: Cohort, slides: Path, slide_mpp: float | None) -> None:

@@ -22,13 +22,14 @@ from foci.cli.text import (
     text_of,
 )
 from foci.errors import printable
+from foci.words import in_percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from foci.audits.compare import Comparison
+    from foci.audits.compare import Comparison, MapAgreement
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
@@ -40,12 +41,13 @@ LEGEND = (
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Two or more folders of foci audit.")],
     out: Annotated[
-        Path | None, typer.Option(help="HTML page to write; compare.csv is written beside it.")
+        Path | None, typer.Option(help="HTML page to write; CSV files are written beside it.")
     ] = None,
     accept_changed: AcceptChanged = False,
 ) -> None:
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
     starting("opening the audits")
+    from foci.audits.compare import agreement_csv
     from foci.audits.compare import compare as compared
 
     file = page(out)
@@ -56,10 +58,13 @@ def compare(
         from foci.files.atomic import write_whole
         from foci.reports import write_comparison
 
-        table = file.with_name("compare.csv")
-        write_comparison(audits, file)
+        table, maps = file.with_name("compare.csv"), file.with_name("compare-maps.csv")
+        write_comparison(audits, file, agreement=comparison.agreement)
         write_whole(table, comparison.to_csv())
-        typer.echo(f"wrote {file} and {table}")
+        if comparison.agreement:
+            write_whole(maps, agreement_csv(comparison.agreement))
+        also = f", {table} and {maps}" if comparison.agreement else f" and {table}"
+        typer.echo(f"wrote {file}{also}")
         say_pages(file)
     say_next(["foci", "view", folders[0]])
 
@@ -84,11 +89,30 @@ def show(
         Padding(table, (1, 0)),
         Text(LEGEND, style="dim"),
         *([Text(f"not shown at this width: {left_out}; see --out", style="dim")] * bool(left_out)),
-        Padding(_answers(comparison), (1, 0, int(bool(comparison.notes)), 0)),
+        Padding(
+            _answers(comparison), (1, 0, int(bool(comparison.notes or comparison.agreement)), 0)
+        ),
+        *(Text(printable(_agreement(pair))) for pair in comparison.agreement),
         *(Text(printable(f"note: {note}")) for note in comparison.notes),
         Text(f"\n{LINE}", style="italic"),
     )
     echo(text_of(screen, parts))
+
+
+def _agreement(pair: MapAgreement) -> str:
+    """How far two maps agree, in one line."""
+    shares = "; ".join(
+        f"first {k} tiles {in_percent(shared.estimate)} in common (chance {in_percent(chance)})"
+        for k, shared, chance in (
+            (8, pair.shared8, pair.chance8),
+            (32, pair.shared32, pair.chance32),
+        )
+        if shared.estimate is not None and chance is not None
+    )
+    said = f"maps of {pair.first} and {pair.second}: {shares or 'slides have too few tiles'}"
+    return (
+        f"{said}; rank correlation {number(pair.spearman.estimate, 2)}; {len(pair.slides)} slides"
+    )
 
 
 def _layouts(comparison: Comparison) -> Iterator[tuple[Table, str]]:

@@ -9,6 +9,7 @@ import typer
 
 from foci.cli.commands import compare, doctor
 from foci.cli.terminal import say, say_next, say_pages, say_study_page, starting
+from foci.outputs import Output
 from foci.words import in_percent
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ def demo(
         int | None, typer.Option(min=12, help="Number of slides; default 240, of a study 100.")
     ] = None,
     classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
+    output: Annotated[
+        Output,
+        typer.Option(help="What is planted: class, cox, hazards, regression or multilabel."),
+    ] = "class",
     seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
     slides: Annotated[
         bool,
@@ -48,6 +53,9 @@ def demo(
         _study(out, number, seed, workers)
         return
     number = number or 240
+    if output != "class":
+        _outcome(out, output, number, seed)
+        return
     from foci.bags.cohort import CohortOptions
     from foci.bags.doctor import examine
     from foci.demo import make
@@ -78,6 +86,22 @@ def demo(
     typer.echo("")
     say_pages(done.comparison, *(audit.folder / REPORT for audit in done.audits))
     say_next(["foci", "view", done.audits[0].folder])
+
+
+def _outcome(out: Path, output: Output, number: int, seed: int) -> None:
+    """A model of a planted risk, number or of three labels, and its audit."""
+    from foci.audits.folder import REPORT
+    from foci.cli.text import show
+    from foci.demo.run import run_outcome_demo
+
+    audits = run_outcome_demo(out, output, seed=seed, slides=number)
+    for audit in audits:
+        typer.echo(f"\n{audit.manifest.name}")
+        show(audit)
+    found = [_planted_tiles_found(a, a.manifest.truth) for a in audits if a.manifest.truth]
+    typer.echo("\n" + "\n".join(found))
+    say_pages(*(audit.folder / REPORT for audit in audits))
+    say_next(["foci", "view", audits[0].folder])
 
 
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:

@@ -2,9 +2,8 @@
 
 import { h } from "../../page/dom";
 import { percent, tiles } from "../../page/format";
-import { type Column, minimum, ofTheSlide } from "../../slides/columns";
+import { type Column, headCell, minimum, ofTheSlide } from "../../slides/columns";
 import { type Direction, type Row, rowsOf, sortRows } from "../../slides/rows";
-import { headCell } from "../../slides/tableRows";
 import type { Session } from "../session";
 import type { ViewerCohort } from "../types.generated";
 
@@ -37,7 +36,7 @@ export function columnsOf({ audit, flags, native, best, shared_of }: ViewerCohor
     hint: string,
     value: (row: Row) => number | null,
     shown: (row: Row) => string,
-  ): Column => ({ key, title, hint, value, group: null, numeric: true, text: shown });
+  ): Column => ({ key, title, hint, value, numeric: true, text: shown });
   const needed = (name: string): Column => {
     const i = audit.rankings.findIndex((ranking) => ranking.name === name);
     const hint = `Tiles needed under ${name}, mean over seeds`;

@@ -1,8 +1,8 @@
 /** Screen of one slide: two rankings on the tissue, one slider, curves, and pictures of the tiles. */
 
 import { checkbox, h } from "../../page/dom";
+import { pairCurves } from "../../slides/curves";
 import { flipAt, type OpenSlide } from "../openSlide";
-import { pairCurves } from "../parts/curves";
 import { decisionText, flipText, type Seen } from "../parts/decision";
 import { exportMenu } from "../parts/exportMenu";
 import { kControl } from "../parts/kControl";
@@ -31,8 +31,20 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
     `Ranking A, ${pair[0]}, on the slide`,
     `Ranking B, ${pair[1]}, on the slide`,
   ]);
-  const curves = pairCurves(cohort, slide, pair, (k) =>
-    control.set(data.ks.findLastIndex((one) => one <= k)),
+  const removed = Object.fromEntries(
+    Object.entries(slide.deletions).map(([column, { ks, p }]) => [
+      column,
+      { ks, p, flip: flipAt(slide, column) },
+    ]),
+  );
+  const curves = pairCurves(
+    cohort.audit,
+    data,
+    removed,
+    pair,
+    [`A ${pair[0]}`, `B ${pair[1]}`],
+    slide.predicted,
+    (k) => control.set(data.ks.findLastIndex((one) => one <= k)),
   );
   const overlap = h("p", { class: "read", id: "overlap", role: "status" });
   const strip = tileStrip(slide, {

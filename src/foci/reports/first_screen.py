@@ -1,0 +1,234 @@
+"""The first screen of a report in words: one word, two sentences of counts, what they mean.
+
+The terminal prints the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from foci._version import __version__
+from foci.audits.manifest import Manifest
+from foci.audits.measure import MOST_SURE
+from foci.audits.records import Summary
+from foci.audits.settings import RANDOM
+from foci.metrics.answers import Belief, BetterOrder
+from foci.outputs import SCALARS
+from foci.reports.text import Tone, fixed, is_stand_in, percent, performance, tiles, tone_of
+from foci.words import PLAIN_NAMES, counted
+
+QUESTION = "Can I believe this heat map?"
+
+WORDS: dict[Belief, str] = {
+    "yes": "Yes",
+    "only as a pointer": "Partly",
+    "sufficient, not decisive": "Partly",
+    "no better than a content-free map": "No",
+    "no better than chance": "No",
+    "worse than chance": "No",
+    "inconclusive": "Can't tell",
+    "not assessable": "Can't tell",
+}
+"""The largest word of a page, by the answer that the tested rule gives."""
+
+_BECAUSE: dict[Belief, str] = {
+    "only as a pointer": "The decision needs its first tiles, but they are enough no sooner than "
+    "random tiles.",
+    "sufficient, not decisive": "Its first tiles are enough, but the decision does not need them.",
+    "no better than a content-free map": "Maps that know nothing of the model do as well.",
+    "no better than chance": "Its first tiles do no better than random tiles.",
+    "worse than chance": "Random tiles do better than its first tiles.",
+    "inconclusive": "These slides do not settle it.",
+}
+
+_BETTER: dict[BetterOrder, str] = {
+    "headroom": "A better order exists",
+    "mixed": "Another order is better in part",
+    "native is better": "The best other order is worse",
+    "native suffices": "No other order is better by a size that matters",
+    "no better order found": "No better order was found",
+    "inconclusive": "It is open whether another order is better",
+    "not assessable": "It is open whether another order is better",
+}
+
+MARKED = 32
+"""Count of tiles at which the chart is read in words."""
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What a reader sees first.
+
+    Attributes:
+        title, facts: Model, slides and patients; performance.
+        notices: What has to be known before the answer, as a bold beginning and the rest.
+        word, tone: Yes, No, Partly or Can't tell.
+        sentences: Why, where it is not plain; how many slides; the better order.
+        definition: What was measured, on which slides.
+    """
+
+    title: str
+    facts: str
+    notices: tuple[tuple[str, str], ...]
+    word: str
+    tone: Tone
+    sentences: tuple[str, ...]
+    definition: str
+
+
+def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
+    """The answer in a word, two sentences of counts, and what they mean."""
+    found, chart = summary.answers, summary.carried
+    relative = next(iter(found.relative), None)
+    in_use = chart is not None and chart.relative is not None and relative is not None
+    belief = relative.map if in_use and relative is not None else found.map.answer
+    sure = f"at least {percent(summary.kappa)} sure"
+    if summary.output in SCALARS:
+        sure = "clear of the cut"
+    few = found.n_slides > 0 and found.n_decided < MOST_SURE * found.n_slides
+    notices = []
+    if is_stand_in(manifest):
+        name = manifest.backbone.architecture
+        notices.append(
+            ("Not the model's own map.", f"{name} gives no tile attention; this is a stand-in.")
+        )
+    if few:
+        only = f"Only {found.n_decided or 'none'} of {counted(found.n_slides, 'slide')}"
+        if not found.n_decided:
+            only = f"None of the {counted(found.n_slides, 'slide')}"
+        what = "is" if found.n_decided <= 1 else "are"
+        if in_use:
+            more = "The answer is relative to each slide's own confidence."
+        elif relative is None:
+            more = ""
+        else:
+            word = WORDS[relative.map]
+            more = f"Relative to each slide's own confidence the answer is: {word}."
+        notices.append((f"{only} {what} {sure}.", more))
+    full = summary.full_bag
+    performance_ = [("AUC", fixed(full.auc))] if full.auc is not None else performance(full)
+    synthetic = any(note.startswith("Synthetic") for note in manifest.notes)
+    split = f"{manifest.split} " if manifest.split else ""
+    return FirstScreen(
+        title=f"{summary.n_slides} {split}slide{'s' * (summary.n_slides != 1)}, "
+        f"{counted(summary.n_cases, 'patient')}",
+        facts=" · ".join(
+            [*(f"{name} {value}" for name, value in performance_), *["synthetic"] * synthetic]
+        ),
+        notices=tuple(notices),
+        word=WORDS[belief],
+        tone=tone_of(belief),
+        sentences=tuple(_in_counts(summary, belief)),
+        definition=_definition(summary, sure, told=few),
+    )
+
+
+def _in_counts(summary: Summary, belief: Belief) -> Iterator[str]:
+    """The answer in counts of slides."""
+    found, chart = summary.answers, summary.carried
+    if belief in _BECAUSE:
+        yield _BECAUSE[belief]
+    if chart is None or belief == "not assessable":
+        yield found.map.sentences[0]
+    if chart is None:
+        return
+    k, n = min(MARKED, chart.ks[-1]), chart.n_slides
+    first = f"The first {k} tiles" if k > 1 else "The first tile"
+    mine = _slides_of(chart.count_at(chart.map, k), n)
+    yield f"{first} of this map {'carry' if k > 1 else 'carries'} the decision on {mine}" + (
+        f"; {k} random tiles on {chart.count_at(RANDOM, k) or 'none'}."
+        if RANDOM in chart.lines
+        else "."
+    )
+    typical = "" if chart.typical is None else f"{counted_tiles(chart.typical)} on a typical slide"
+    if chart.best is None:
+        if typical:
+            yield f"{typical[:1].upper()}{typical[1:]} carry the decision."
+        return
+    best = f"{chart.count_at(chart.best, k)} of {n}"
+    yield f"{_BETTER[found.order.answer]}: {best}{', and ' + typical if typical else ''}."
+
+
+def _slides_of(count: int, n: int) -> str:
+    return f"{count or 'none'} of {counted(n, 'slide')}"
+
+
+def counted_tiles(value: float) -> str:
+    """A number of tiles with its noun.
+
+    >>> counted_tiles(1.0), counted_tiles(10.5)
+    ('1 tile', '10.5 tiles')
+    """
+    return f"{tiles(value)} tile{'s' * (value != 1)}"
+
+
+def _definition(summary: Summary, sure: str, told: bool) -> str:
+    """What carrying means, and on which slides it was measured."""
+    found, chart = summary.answers, summary.carried
+    meaning = "these tiles alone give the decision, and without them it changes."
+    if chart is not None and chart.relative is not None:
+        given = f"{percent(chart.relative)} of the slide's own confidence"
+        meaning = f"these tiles alone give {given}, and without them the decision changes."
+        on = "Measured on all slides."
+    elif told or not found.n_decided:
+        on = "Measured on the slides where the model is sure."
+    else:
+        who = "its output is" if summary.output in SCALARS else "the model is"
+        slides = counted(found.n_slides, "slide")
+        on = f"Measured on the {found.n_decided} of {slides} where {who} {sure}."
+    return f"{meaning} {on} Says what this model uses, not what is diagnostic."
+
+
+def methods_text(summary: Summary, manifest: Manifest) -> str:
+    """A paragraph for a paper: what was done, the numbers, the settings, the version."""
+    chart, found, settings = summary.carried, summary.answers, manifest.settings
+    version, level = manifest.versions.get("foci", __version__), percent(summary.level)
+    kind = " a stand-in score for" if is_stand_in(manifest) else ""
+    parts = [
+        f"We audited{kind} the tile heat map of {manifest.name} "
+        f"({manifest.backbone.architecture}, weights {manifest.backbone.fingerprint[:12]}) with "
+        f"FOCI {version} on {counted(summary.n_slides, 'slide')} of "
+        f"{counted(summary.n_cases, 'patient')}.",
+        "The first K tiles of an order carry the decision on a slide if they alone give the "
+        f"predicted class a probability of at least {summary.kappa:g}, and the predicted class "
+        f"changes when they are removed from the slide (K up to {summary.k_max}).",
+    ]
+    if chart is not None:
+        k = min(MARKED, chart.ks[-1])
+        which = "the model was that sure" if chart.relative is None else "there were two tiles"
+        at = chart.ks.index(max(count for count in chart.ks if count <= k))
+        lines = []
+        for name, line in chart.lines.items():
+            ends = line.low[at], line.high[at]
+            spread_ = "" if None in ends else f", {level} interval {percent(ends[0])} to "
+            spread_ += "" if None in ends else percent(ends[1])
+            called = PLAIN_NAMES.get(name, name)
+            lines.append(f"{called} {percent(line.share[at])}{spread_}")
+        typical = "" if chart.typical is None else counted_tiles(chart.typical)
+        parts.append(
+            f"On the {counted(chart.n_slides, 'slide')} of {counted(chart.n_cases, 'patient')} "
+            f"where {which}, the first {counted(k, 'tile')} carried the decision on this share of "
+            f"slides: {'; '.join(lines)}."
+            + (f" The median slide that has deciding tiles has {typical}." if typical else "")
+        )
+        if chart.relative is not None:
+            parts[1] = parts[1].replace(
+                f"a probability of at least {summary.kappa:g}",
+                f"{percent(chart.relative)} of its probability on the whole slide",
+            )
+    for comparison in (found.map.comparison, found.order.against_native):
+        axis = None if comparison is None else comparison.necessity or comparison.sufficiency
+        if comparison is not None and axis is not None:
+            first, second = (PLAIN_NAMES.get(n, n) for n in (comparison.first, comparison.second))
+            parts.append(
+                f"By {axis.measure}, {first} was better than {second} on {axis.wins} and worse on "
+                f"{axis.losses} of {counted(axis.n_slides, 'slide')} "
+                f"(p = {fixed(axis.pvalue)}, sign-flip test over patients)."
+            )
+    parts.append(
+        f"Intervals are from {settings.n_boot} bootstrap draws of patients; random tiles are the "
+        f"mean of {counted(settings.random_orders, 'order')}. Answers by the rules of FOCI: "
+        f"believe the map: {found.map.answer}; better order: {found.order.short}."
+    )
+    return " ".join(parts)
