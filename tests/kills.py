@@ -117,7 +117,8 @@ class Stop:
 
         def watched_table(writer: Any, *given: Any, **more: Any) -> None:
             write_table(writer, *given, **more)
-            sys.audit("foci.write", inside)
+            if writer.file_handle is not None:  # else into memory, which no disk limits
+                sys.audit("foci.write", inside)
 
         os.fsync, Path.write_bytes = watched_fsync, watched_bytes  # type: ignore[assignment]
         pq.ParquetWriter.write_table = watched_table

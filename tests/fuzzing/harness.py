@@ -18,6 +18,9 @@ from tests.fuzzing.subjects import SUBJECTS
 SECONDS, BYTES = 30.0, 2_000_000_000
 """What one case may take, in processor time. One that is silent for three times as long hangs."""
 
+_LOADING = 900.0
+"""Seconds until a process announces its first case; on a busy machine torch takes minutes."""
+
 
 @dataclass
 class Figures:
@@ -57,10 +60,11 @@ def _run(figures: Figures, first: int, cases: int, seed: int, good: Path, place:
         [*command, str(good), str(place)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
     )
     assert process.stdout is not None
-    case, rest = first, b""
+    case, rest, patience = first, b"", _LOADING
     try:
         while True:
-            ready, _, _ = select.select([process.stdout], [], [], 3 * SECONDS)
+            ready, _, _ = select.select([process.stdout], [], [], patience)
+            patience = 3 * SECONDS
             content = process.stdout.read(65536) if ready else b""
             if not content:
                 outcome = "ended the process" if ready else "hangs"
