@@ -2,7 +2,7 @@
 
 Takes folders of ``foci train`` called COHORT-NAME-PRESET-SEED beside the folders of their cohorts
 (``backbone_table.py`` trains such), audits them with the rankings that question 1 rests on, and
-prints the table of docs/appendix/answers.md. D is against random orders, p against content-free
+prints the rows of docs/appendix/answers.csv. D is against random orders, p against content-free
 maps. "Before" is the answer of a study under earlier rules, for all of its seeds together, from
 docs/appendix/study-foci.csv: equal numbers of sure slides show that it is the same classifier.
 

@@ -63,8 +63,9 @@ def make(folder: Path, n: int) -> float:
     nulls = draw_null_maps(SETTINGS, Revealer(model, recheck=()), slides, store)
     shards = Shards(folder)
     (folder / PARTS).mkdir(parents=True)
+    settings = SETTINGS.model_copy(update={"block": size})
     work = ShardReveal(
-        slides, store, SlideReveal(model, SETTINGS, CLASSES), ranking_jobs(SETTINGS, {}, nulls),
+        slides, store, SlideReveal(model, settings, CLASSES), ranking_jobs(SETTINGS, {}, nulls),
         shards,
     )  # fmt: skip
     start = time.process_time()

@@ -187,7 +187,7 @@ class Bench:
             chosen = [*rng.permutation(POOL)[:n_maps], *range(POOL, POOL + len(REFERENCES))]
             both = stacked(own.tables["prediction"], self.known.tables["prediction"])
             tables: Any = {"prediction": both}
-            found = {
+            found: dict[str, Any] = {
                 name: np.concatenate([getattr(own, name), getattr(self.known, name)])
                 for name in ("first_tiles_tied", "kept")
             }

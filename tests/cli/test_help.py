@@ -19,7 +19,8 @@ from foci.cli.commands.train import train
 from foci.cli.options import COHORT, PANELS, Given, with_settings
 from tests.cli.invoke import Foci
 
-COMMANDS = [str(one.callback.__name__) for one in app.registered_commands if one.callback]
+SHOWN = [one for one in app.registered_commands if one.callback and not one.hidden]
+COMMANDS = [str(one.callback.__name__) for one in SHOWN if one.callback]
 EVERY = [
     [],
     *([name] for name in COMMANDS),
@@ -40,14 +41,18 @@ def options_of(command: str) -> dict[str, str | None]:
     """Panel of every option."""
     (found,) = [
         one.callback
-        for one in app.registered_commands
+        for one in SHOWN
         if one.callback is not None and one.callback.__name__ == command
     ]
     described = {
         name: [one for one in get_args(parameter.annotation) if isinstance(one, OptionInfo)]
         for name, parameter in inspect.signature(found).parameters.items()
     }
-    return {name: infos[0].rich_help_panel for name, infos in described.items() if infos}
+    return {
+        name: infos[0].rich_help_panel
+        for name, infos in described.items()
+        if infos and not infos[0].hidden
+    }
 
 
 @pytest.mark.parametrize("command", EVERY, ids=" ".join)

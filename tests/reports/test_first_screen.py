@@ -99,6 +99,17 @@ def test_where_no_slide_is_sure_the_word_is_the_relative_one(multiclass: StoredA
     assert "95% of the slide's own confidence" in found.definition
 
 
+def test_a_yes_without_deciding_tiles_says_what_it_rests_on(audit: StoredAudit) -> None:
+    assert audit.summary.carried is not None
+    assert audit.summary.carried.lines["native"].share[-1] == 0
+    said = "No few tiles carry a decision here: judged by what the model loses without them."
+    assert said in first_screen(with_answer(audit, "yes"), audit.manifest).sentences
+    assert (
+        said
+        not in first_screen(with_answer(audit, "no better than chance"), audit.manifest).sentences
+    )
+
+
 def test_without_a_chart_the_reason_is_said(carried: StoredAudit) -> None:
     bare = carried.summary.model_copy(update={"carried": None})
     found = first_screen(bare, carried.manifest)

@@ -306,7 +306,8 @@ class Shards:
             files |= receipt.files
         stored = [slide.slide_id for slide in audited]
         if stored != list(wanted):
-            lost = [name for name in wanted if name not in set(stored)]
+            known = set(stored)
+            lost = [name for name in wanted if name not in known]
             other = "holds other slides than the cohort"
             what = f"does not hold slide {lost[0]}" if lost else other
             raise FociError(self.folder / PARTS, what, _AGAIN)
@@ -317,7 +318,7 @@ class Shards:
         with whole_file(self.folder / SLIDES) as temporary:
             pq.write_table(slides_to_arrow(slides), temporary)
         means = [name for name in files if name.startswith(f"{PARTS}/")]
-        kept = {name: known for name, known in files.items() if name not in means}
+        kept = {name: own for name, own in files.items() if not name.startswith(f"{PARTS}/")}
         return kept, [self.folder / name for name in means]
 
 

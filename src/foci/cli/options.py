@@ -255,8 +255,9 @@ PANELS: Mapping[str, Panels] = {
     "audit": {
         "Options": (
             "model", "features", "labels", "out", "slides", "truth", "map", "rankings", "kappa",
-            "profile", "config", "change", "workers", "address", "slurm", "slurm_option", "force",
+            "profile", "config", "change", "workers", "force",
         ),
+        "More on clusters": ("address", "slurm", "slurm_option"),
         "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
         "More on the selector": ("fit", "recipe", "fit_target", "choose_by", "seeds"),

@@ -66,8 +66,7 @@ def draw_outcomes(
        \qquad g \sim \mathcal{U}(0.8, 1.2)
 
     and g = 0 of every third patient, whose slides have no witnesses and lie in the middle. Plus for
-    the B type, with a Weibull hazard :math:`\lambda_0 \propto t^3`; about a fifth of the patients is
-    censored.
+    the B type, with a Weibull hazard :math:`\lambda_0 \propto t^3`. About a fifth is censored.
     """
     found = {}
     for case, label in {plan.case_id: plan.label for plan in plans}.items():

@@ -13,7 +13,7 @@ from foci.audits.manifest import Manifest
 from foci.audits.measure import MOST_SURE
 from foci.audits.records import Summary
 from foci.audits.settings import RANDOM
-from foci.metrics.answers import Belief, BetterOrder
+from foci.metrics.answers import BELIEVED, Belief, BetterOrder
 from foci.outputs import SCALARS
 from foci.reports.text import Tone, fixed, is_stand_in, percent, performance, tiles, tone_of
 from foci.words import PLAIN_NAMES, counted
@@ -134,6 +134,9 @@ def _in_counts(summary: Summary, belief: Belief) -> Iterator[str]:
     if chart is None:
         return
     k, n = min(MARKED, chart.ks[-1]), chart.n_slides
+    if belief in BELIEVED and not chart.count_at(chart.map, chart.ks[-1]):
+        # the rule then compares the area under the remove curve
+        yield "No few tiles carry a decision here: judged by what the model loses without them."
     first = f"The first {k} tiles" if k > 1 else "The first tile"
     mine = _slides_of(chart.count_at(chart.map, k), n)
     yield f"{first} of this map {'carry' if k > 1 else 'carries'} the decision on {mine}" + (

@@ -96,7 +96,7 @@ def _outcome(out: Path, output: Output, number: int, seed: int) -> None:
 
     audits = run_outcome_demo(out, output, seed=seed, slides=number)
     for audit in audits:
-        typer.echo(f"\n{audit.manifest.name}")
+        typer.echo("")
         show(audit)
     found = [_planted_tiles_found(a, a.manifest.truth) for a in audits if a.manifest.truth]
     typer.echo("\n" + "\n".join(found))
