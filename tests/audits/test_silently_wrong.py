@@ -69,7 +69,7 @@ def said_first(audit: StoredAudit, kind: str) -> Alarm:
     assert text.startswith("ALARM, ")
     assert text.index(f"ALARM, {kind}: {alarm.sentence}") < text.index("ranking")
     page = html.unescape((audit.folder / "report.html").read_text())
-    assert page.index(alarm.sentence) < page.index('id="answers"')
+    assert page.index(alarm.sentence) < page.index('id="answer"')
     assert page.index("before any number") < page.index(alarm.sentence)
     notebook = foci.Audit.load(audit.folder)
     assert "ALARM" in repr(notebook)

@@ -67,7 +67,7 @@ def test_reads_labels_splits_and_bags(tmp_path: Path) -> None:
     assert test.counts() == {"test": {"LUAD": 1, "LUSC": 1}}
     np.testing.assert_array_equal(cohort.bag("02").features, write.features(seed=1))
     assert [bag.slide_id for bag in test.bags()] == ["03", "04"]
-    assert len(list((tmp_path / "c").iterdir())) == 3
+    assert not (tmp_path / "c").exists(), "files without tiles to leave out are read as fast"
 
 
 def test_without_labels_every_file_is_a_slide(tmp_path: Path) -> None:

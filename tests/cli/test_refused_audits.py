@@ -54,7 +54,7 @@ def test_it_is_reported_with_a_mark_if_that_is_accepted(foci: Foci, folder: Path
     assert done.out.splitlines()[: len(told)] == told
     page = (folder / "report.html").read_text()
     assert (
-        '<p class="changed">Changed since the audit wrote it: '
+        '<p class="notice"> Changed since the audit wrote it: '
         f"{', '.join(names)}. These numbers may not be those of the run.</p>"
     ) in page
 

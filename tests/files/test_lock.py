@@ -58,9 +58,9 @@ def held_elsewhere(folder: Path) -> Iterator[None]:
 def test_a_second_process_is_refused_and_touches_nothing(files: Path) -> None:
     whole = content(audit(files, "whole", QUICK).folder)
     out = files / "out"
-    (out / "parts" / "native").mkdir(parents=True)
+    (out / "parts").mkdir(parents=True)
     other = {"format": 1, "status": "running", "key": "other", "run_inputs": {}, "versions": {}}
-    for name in ("manifest.json", "parts/native/00000.part", ".writing-abc"):
+    for name in ("manifest.json", "parts/00000.part", ".writing-abc"):
         (out / name).write_text(json.dumps(other))
     with held_elsewhere(out):
         before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -101,7 +101,7 @@ def test_a_fit_and_a_training_hold_their_folder(files: Path) -> None:
 def test_what_a_killed_report_left_in_a_complete_audit_is_swept(files: Path) -> None:
     found = audit(files, changes=QUICK)
     whole = content(found.folder)
-    for name in (".writing-abc", LOCK, "parts/native/00000.part"):
+    for name in (".writing-abc", LOCK, "parts/00000.part"):
         (found.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (found.folder / name).touch()
     audit(files, changes=QUICK)

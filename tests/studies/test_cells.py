@@ -179,8 +179,8 @@ def test_times_are_medians_of_turns(
 ) -> None:
     """A prediction takes 1, 9 and 2 s by this clock, the reveal after it 30, 10 and 20 s."""
     seconds = [0.0, 1.0, 1.0, 31.0, 31.0, 40.0, 40.0, 50.0, 50.0, 52.0, 52.0, 72.0]
-    monkeypatch.setattr(cells.time, "perf_counter", iter(seconds).__next__)
     bag = next(iter(read_cohort(study.study.cohorts["one"], None, 8).bags()))
+    monkeypatch.setattr(cells.time, "perf_counter", iter(seconds).__next__)
     cost = cells.measure(model, [bag], None, 4, 3)
     assert (cost.inference_ms, cost.srp_ms, cost.ratio) == (2000.0, 20_000.0, 10.0)
 

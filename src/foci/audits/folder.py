@@ -641,24 +641,33 @@ def arrays_to_bytes(arrays: Arrays, facts: Mapping[str, Any]) -> bytes:
 
 
 class StoredArrays(Arrays):
-    """Arrays of a safetensors file, each read when it is asked for."""
+    """Arrays of a safetensors file, each read when it is asked for.
+
+    The file is open only then: what is mapped of thousands of shards would count as memory.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._opened() as file:
+            self._names = tuple(file.keys())
+            self.facts: dict[str, Any] = json.loads(file.metadata()["facts"])
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Any]:
         from safetensors import SafetensorError, safe_open
 
-        self.path = path
-        with readable(path):
+        with readable(self.path):
             try:
-                file: Any = safe_open(path, framework="np")
+                with safe_open(self.path, framework="np") as file:
+                    yield file
             except SafetensorError as error:
                 raise ValueError(error) from None
-            self._file, self._names = file, tuple(file.keys())
-            self.facts: dict[str, Any] = json.loads(file.metadata()["facts"])
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._names:
             raise KeyError(name)
-        found: NDArray[Any] = self._file.get_tensor(name)
+        with self._opened() as file:
+            found: NDArray[Any] = file.get_tensor(name)
         return found
 
     def __iter__(self) -> Iterator[str]:

@@ -190,8 +190,10 @@ def ranking_numbers(
     mean_drop, n_dropped = metrics.mean_drops(drops)
     km = metrics.kaplan_meier(own.msk.ravel(), settings.k_max)
     # [S, K] share of the seeds under which a slide needs more than each count
-    needs = np.where(np.isnan(own.msk), np.inf, own.msk)[:, :, None]
-    still_open = sum((one > km.ks).astype(np.int64) for one in needs) / len(needs)
+    still_open = np.zeros((own.msk.shape[1], len(km.ks)))
+    for one in np.where(np.isnan(own.msk), np.inf, own.msk):
+        still_open += one[:, None] > km.ks
+    still_open /= len(own.msk)
     correct, wrong = _reach_by_correctness(own, measured.slides_of(view))
     more |= {"paired": None, "wilcoxon": None}
     if settings.map_name in drawn and name != settings.map_name:

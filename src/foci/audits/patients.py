@@ -21,17 +21,19 @@ def deciding_slides(audit: StoredAudit, settings: AuditSettings) -> list[dict[st
     Deciding tiles are the first ones of the order that answers "which tiles?", to its decisive K;
     empty where a patient has no such set.
     """
+    if not any(bag.sources for bag in audit.tiles({audit.curves.slide_ids[0]})):
+        return []
     measured = audit.measured(settings)
-    stored = [order for order in measured.curves.orders if order[0] == settings.readout]
-    order = stored[0] if stored else (settings.map_name, None)
-    rows: list[dict[str, Any]] = []
-    known = measured.of(order[0]).with_decisive
+    wanted = (settings.readout, settings.map_name)
+    order = next((one for name in wanted for one in measured.curves.orders if one[0] == name), None)
+    known = None if order is None else measured.of(order[0]).with_decisive
     row_of = {name: row for row, name in enumerate(measured.slides.ids)}
+    rows: list[dict[str, Any]] = []
     for bag in audit.tiles():
-        if not bag.sources:
-            return []
         count = np.nan if known is None else known.decisive[0, row_of[bag.slide_id]]
-        first = [] if np.isnan(count) else bag.order(column(*order))[: int(count)].tolist()
+        first: list[int] = []
+        if order is not None and not np.isnan(count):
+            first = bag.order(column(*order))[: int(count)].tolist()
         deciding = Counter(bag.sources[tile] for tile in first)
         for slide, n_tiles in Counter(bag.sources).items():
             found = deciding[slide] if first else None

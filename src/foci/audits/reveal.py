@@ -124,7 +124,7 @@ class SlideReveal:
         """The first tiles of ``evidence`` that are seen to decide; None if none are."""
         if self.backbone.capabilities.structure == "none" or EVIDENCE not in curves:
             return None
-        inserted, deleted = curves[EVIDENCE]
+        inserted, deleted = curves[EVIDENCE][:2]  # tails may follow
         counts, alone, without = np.intersect1d(inserted.ks, deleted.ks, return_indices=True)
         suffices = followed(inserted.probs[alone], target).sure(self.settings.kappa)
         flips = ~followed(deleted.probs[without], target).kept

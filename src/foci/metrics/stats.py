@@ -21,7 +21,7 @@ Weights: TypeAlias = NDArray[np.unsignedinteger[Any]]
 PATIENTS_AT_ONCE = 4096
 """Patients that are drawn, and whose numbers are added, together."""
 
-_MOST_KEPT = 2**29  # bytes of weights: 2,000 draws of 260,000 patients; the last draws always
+_MOST_KEPT = 2**28  # bytes of weights: 2,000 draws of 130,000 patients; the last draws always
 _AT_ONCE = 2**20  # weights drawn in one call, 8 MiB
 MIN_DRAWS = 2
 """Draws below which there is no interval."""
@@ -160,9 +160,11 @@ def case_means(
     present = ~np.isnan(table)
     if present.all():
         present = present[:, :1]  # all columns have the same sizes
+    else:
+        table = np.where(present, table, 0.0)
     sums = np.zeros((weights.shape[1], table.shape[1]))
     sizes = np.zeros((weights.shape[1], present.shape[1]))
-    np.add.at(sums, case, np.where(present, table, 0.0))
+    np.add.at(sums, case, table)
     np.add.at(sizes, case, present)
     totals, counts = _weighted(weights, sums), _weighted(weights, sizes)
     means: Floats = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)

@@ -39,8 +39,8 @@ def test_from_slides_to_a_report_with_tissue(foci: Foci, slides: Path, tmp_path:
     (slides / "s1.tiff").unlink()
     done = foci.done(*audit, "--slides", slides)
     assert "no picture of s1: no image of this name" in done.out
-    details = data_of(Path("a/report.html"))["details"]
-    assert sum(detail["tissue"] is not None for detail in details.values()) == 3
+    maps = data_of(Path("a/report.html"))["gallery"]["maps"]
+    assert sum(drawn["tissue"] is not None for drawn in maps) == 3
     assert foci("report", "a", "--kappa", "0.7").code == 0, "the pictures stay with the audit"
     assert "tissue" in Path("a/report-kappa-0.7.html").read_text()
     done = foci.done("export", "a", "--to", "png,geojson,csv", "--slide", "s0", "--k", "2")

@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_stored_settings_give_report_html(foci: Foci, folder: Path) -> None:
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     done = foci.done("report", folder)
     page = folder / "report.html"
     assert done.out.splitlines()[-3:] == [
@@ -39,9 +39,9 @@ def test_the_stored_settings_give_report_html(foci: Foci, folder: Path) -> None:
 def test_other_settings_get_a_page_of_their_own(
     foci: Foci, folder: Path, options: list[str]
 ) -> None:
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     done = foci.done("report", folder, *options)
-    (page,) = [path for path in folder.iterdir() if path not in before]
+    (page,) = [path for path in folder.iterdir() if path.is_file() and path not in before]
     assert page.name.startswith("report-")
     assert str(page) in done.out
     assert {path: path.read_bytes() for path in before} == before
