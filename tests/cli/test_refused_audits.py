@@ -1,6 +1,7 @@
 """An audit whose files were changed, damaged or lost is refused, or its page says so."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -97,6 +98,18 @@ def test_one_bit_of_any_file_is_noticed(folder: Path, name: str) -> None:
     with pytest.raises(FociError, match=f"was changed since the audit wrote it: {name};"):
         StoredAudit.load(folder)
     assert StoredAudit.load(folder, accept_changed=True).changed == (name,)
+
+
+@pytest.mark.parametrize("table", ["curves", "rankings", "measured"])
+def test_a_part_that_the_audit_did_not_write_is_noticed(folder: Path, table: str) -> None:
+    own = min((folder / table).iterdir())
+    shutil.copy(own, own.with_stem("part-mine"))  # no part: nobody reads it
+    assert StoredAudit.load(folder).changed == ()
+    shutil.copy(own, own.with_stem("part-00099"))
+    added = f"{table}/part-00099{own.suffix} (added)"
+    with pytest.raises(FociError, match=re.escape(f"since the audit wrote it: {added};")):
+        StoredAudit.load(folder)
+    assert StoredAudit.load(folder, accept_changed=True).changed == (added,)
 
 
 def test_the_manifest_itself_is_checked(folder: Path) -> None:

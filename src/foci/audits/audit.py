@@ -72,6 +72,10 @@ class StoredAudit:
             raise FociError(audit.folder / lost, "is missing", AGAIN)
         changed: tuple[str, ...] = (MANIFEST,) if was_changed(audit._stored_manifest) else ()
         changed += changed_files(audit.folder, files)
+        for table in (CURVES, RANKINGS, MEASURED):
+            known = {name for name in files if name.startswith(f"{table}/")}
+            parts = {f"{table}/{path.name}" for path in parts_of(audit.folder, table)}
+            changed += tuple(f"{name} (added)" for name in sorted(parts - known) if known)
         if changed and not accept_changed:
             what = f"was changed since the audit wrote it: {', '.join(changed)}"
             raise FociError(folder, what, CHANGED)

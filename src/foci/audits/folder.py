@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -66,9 +67,10 @@ def part_name(table: str, shard: int) -> str:
 
 
 def parts_of(folder: Path, table: str) -> list[Path]:
-    """The parts of a table, in order."""
+    """The parts of a table, in order; any other file beside them is none of ours."""
     found = (folder / table).glob(f"part-*.{SUFFIXES[table]}")
-    return sorted(found, key=lambda path: int(path.stem.removeprefix("part-")))
+    own = [path for path in found if re.fullmatch(r"part-[0-9]+", path.stem)]
+    return sorted(own, key=lambda path: int(path.stem.removeprefix("part-")))
 
 
 def column(ranking: str, seed: int | None) -> str:
