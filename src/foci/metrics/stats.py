@@ -21,7 +21,7 @@ Weights: TypeAlias = NDArray[np.unsignedinteger[Any]]
 PATIENTS_AT_ONCE = 4096
 """Patients that are drawn, and whose numbers are added, together."""
 
-_MOST_KEPT = 2**28  # bytes of weights: 2,000 draws of 130,000 patients; the last draws always
+_MOST_KEPT = 2**29  # bytes of weights: 2,000 draws of 260,000 patients; the last draws always
 _AT_ONCE = 2**20  # weights drawn in one call, 8 MiB
 MIN_DRAWS = 2
 """Draws below which there is no interval."""
