@@ -32,15 +32,19 @@ def shown(audits: list[StoredAudit], width: int) -> str:
 
 
 def answers_of(text: str) -> list[list[str]]:
-    """Cells of the table of answers, its head first."""
-    lines = text[text.rindex("\nmodel ") :].strip().splitlines()
+    """Cells of the table of answers, which comes before everything else, its head first."""
+    lines = text[text.index("model ") :].strip().splitlines()
     return [re.split(r" {2,}", line) for line in lines[: lines.index("")]]
+
+
+def numbers_of(text: str) -> str:
+    """The table of numbers."""
+    return text[text.index("Prediction view") : text.index("\nK:")]
 
 
 def test_prints_a_table(foci: Foci, folders: list[Path]) -> None:
     done = foci.done("compare", *folders)
-    table = done.out[: done.out.index("\nK: ")]
-    (line,) = [line for line in table.splitlines() if line.startswith("abmil")]
+    (line,) = [line for line in numbers_of(done.out).splitlines() if line.startswith("abmil")]
     assert line.split()[1:5] == ["1.000", "8.5", "2.5", "6.0"]
     assert "model-sufficient" in done.out
     heads, first, *_ = answers_of(done.out)
@@ -85,7 +89,7 @@ def test_many_rankings_get_a_row_each_and_no_number_is_cut(
     ]  # fmt: skip
     text = shown(audits, width)
     assert max(map(len, text.splitlines())) <= width
-    table = [line.split() for line in text[: text.index("\nK:")].splitlines()]
+    table = [line.split() for line in numbers_of(text).splitlines()]
     rows = {name: [cells[1:] for cells in table if cells[:1] == [name]] for name in counts}
     for name in counts:
         assert len(rows[name]) == 2, "one per audit"
@@ -104,7 +108,8 @@ def test_a_ranking_that_was_not_run_has_no_row(tmp_path: Path) -> None:
                      change={"rankings": ("native",)})
         for name, counts in (("less", less), ("more", more))
     ]  # fmt: skip
-    firsts = [line.split()[0] for line in shown(audits, 80).splitlines() if line.split()]
+    lines = numbers_of(shown(audits, 80)).splitlines()
+    firsts = [line.split()[0] for line in lines if line.split()]
     assert [firsts.count(name) for name in ("native", "leave-one-out")] == [2, 1]
     assert firsts.index("native") == firsts.index("less") + 1
     assert firsts.index("more") == firsts.index("native") + 1

@@ -72,7 +72,7 @@ def compare(
 def show(
     comparison: Comparison, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print the alarms, the numbers, the answers, and notes on what makes the audits incomparable.
+    """Print alarms, answers, notes on what makes the audits incomparable, then the numbers.
 
     The text is as wide as the terminal, or 100 columns, and plain where there is no terminal.
     """
@@ -85,15 +85,14 @@ def show(
     table, left_out = first_that_fits(screen, _layouts(comparison))
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm, row.name) for row in comparison.rows for alarm in row.alarms),
+        Padding(_answers(comparison), (0, 0, 1, 0)),
+        *(Text(printable(_agreement(pair))) for pair in comparison.agreement),
+        *(Text(printable(f"note: {note}")) for note in comparison.notes),
+        *([Text("")] * bool(comparison.notes or comparison.agreement)),
         Text(QUESTION["prediction"]),
         Padding(table, (1, 0)),
         Text(LEGEND, style="dim"),
         *([Text(f"not shown at this width: {left_out}; see --out", style="dim")] * bool(left_out)),
-        Padding(
-            _answers(comparison), (1, 0, int(bool(comparison.notes or comparison.agreement)), 0)
-        ),
-        *(Text(printable(_agreement(pair))) for pair in comparison.agreement),
-        *(Text(printable(f"note: {note}")) for note in comparison.notes),
         Text(f"\n{LINE}", style="italic"),
     )
     echo(text_of(screen, parts))
