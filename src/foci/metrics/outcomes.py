@@ -25,7 +25,7 @@ from foci.metrics.stats import Interval, case_draws, draws_between, percentile_i
     direction="higher",
     range=(0.0, 1.0),
     needs="one risk, time and event per slide",
-    does_not_show="calibration, or how well the two sides of a cut are told apart",
+    does_not_show="calibration, or how well the two sides of a cut are separated",
     source="Harrell et al., 1982",
 )
 def c_index(risk: ArrayLike, time: ArrayLike, event: ArrayLike) -> float:
