@@ -62,6 +62,14 @@ def test_the_chart_is_a_loop_over_slides_orders_and_counts(audit: StoredAudit) -
             assert (line.low[at], line.high[at]) == pytest.approx((low, high), abs=1e-12)
 
 
+def test_the_typical_count_is_where_half_of_the_slides_are_carried(audit: StoredAudit) -> None:
+    chart = audit.summary.carried
+    assert chart is not None
+    line = chart.lines[chart.best or chart.map].share
+    reached = [k for k, share in zip(chart.ks, line, strict=True) if share >= 0.5]
+    assert chart.typical == (reached[0] if reached else None)
+
+
 def test_shares_rise_within_their_bands(audit: StoredAudit) -> None:
     chart = audit.summary.carried
     assert chart is not None

@@ -107,7 +107,7 @@ def test_the_map_against_chance_on_both_axes_and_beside_maps_that_know_nothing()
         ({"n_decided": 0}, "The model has decided no slide: there is no decision to recover."),
         ({"only_single_tiles": True}, "Every decided slide has a single tile"),
         ({"tied": True}, "The map's first tiles are tied on 75% of the slides: it gives no order."),
-        ({"n_cases": 1}, "Only 1 patient with decided slides: at least"),
+        ({"n_cases": 1}, "Only 1 patient has slides that the model is sure of: at least"),
         ({"has_intervals": False}, "1 bootstrap draw cannot give an interval: raise n_boot."),
         ({}, "No axis can tell these orders apart."),
         ({"rankings": ("native",)}, "random was not run: the map was not compared with chance."),

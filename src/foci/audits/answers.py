@@ -570,7 +570,7 @@ def on_map(found: MapAnswer, view: DecidedView) -> list[str]:
         return [_not_assessable(view)]
     slides = f"{counted(view.n_decided, 'decided slide')} of {counted(view.n_cases, 'patient')}"
     opening = _BELIEFS.get(found.answer) or _not_assessable(view)
-    lines = [f"{opening} ({slides}.)"]
+    lines = [opening if found.answer == "not assessable" else f"{opening} ({slides}.)"]
     if found.answer == "no better than chance":
         ends = [axis.high for axis in found.comparison.axes if axis.informative]
         most = max(end for end in ends if end is not None)
@@ -738,7 +738,9 @@ def _not_assessable(view: DecidedView) -> str:
         return f"The map's first tiles are tied on {share} of the slides: it gives no order."
     if view.n_cases < MIN_CASES:
         patients = counted(view.n_cases, "patient")
-        return f"Only {patients} with decided slides: at least {MIN_CASES} are needed."
+        have = "has" if view.n_cases == 1 else "have"
+        what = f"Only {patients} {have} slides that the model is sure of"
+        return f"{what}: at least {MIN_CASES} are needed."
     if not view.has_intervals:
         draws = counted(view.settings.n_boot, "bootstrap draw")
         return f"{draws} cannot give an interval: raise n_boot."

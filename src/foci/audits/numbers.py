@@ -384,7 +384,8 @@ def carried_slides(
         ks = np.unique(np.concatenate([ks, np.rint(spaced).astype(np.int64)]))
     counts = {name: own.at(own.decisive_at, threshold)[:, kept] for name, own in known.items()}
     cases, least = slides.cases_of(kept), slides.k_star[kept]
-    in_use = counts[best if best in counts else chart_map]
+    in_use = metrics.carried_share(counts[best if best in counts else chart_map], ks)
+    half = np.flatnonzero(in_use >= 0.5)
     bounded = bool((slides.proven | ~np.isnan(slides.k_star))[kept].all()) and not relative
     return Carried(
         ks=ks.tolist(),
@@ -393,7 +394,7 @@ def carried_slides(
         relative=SHARE if relative else None,
         map=chart_map,
         best=best if best in counts and best != chart_map else None,
-        typical=float(np.nanmedian(in_use)) if (~np.isnan(in_use)).any() else None,
+        typical=float(ks[half[0]]) if len(half) else None,
         lines={
             name: CarriedLine(
                 share=metrics.carried_share(own, ks).tolist(),

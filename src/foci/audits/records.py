@@ -866,7 +866,7 @@ class Carried(Record):
             slides, where too few slides are sure at the audit's own threshold.
         map: The ranking that is judged.
         best: The best order found; None where the map itself is in use.
-        typical: Median deciding tiles of the best order (or the map) over slides that have them.
+        typical: First count at which the best order (or the map) carries half of the slides.
         lines: By ranking: the map, the best order, random.
         minimum: The same of the proven minimum (or of a lower bound): no order can lie above it.
             None where it is not known for every slide.

@@ -213,7 +213,7 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
             f"On the {counted(chart.n_slides, 'slide')} of {counted(chart.n_cases, 'patient')} "
             f"where {which}, the first {counted(k, 'tile')} carried the decision on this share of "
             f"slides: {'; '.join(lines)}."
-            + (f" The median slide that has deciding tiles has {typical}." if typical else "")
+            + (f" On half of these slides {typical} or fewer do." if typical else "")
         )
         if chart.relative is not None:
             parts[1] = parts[1].replace(

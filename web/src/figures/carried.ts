@@ -13,6 +13,8 @@ export const TITLE = "Share of slides whose decision the first tiles carry";
 const MARKED = 32;
 /** Narrower charts have their labels above the plot. */
 const WIDE = 560;
+/** Characters of a line's name that fit beside the chart. */
+const LONGEST_NAME = 16;
 
 export interface Drawn {
   ranking: string;
@@ -155,7 +157,12 @@ export function drawCarried(
     end: line.share[line.share.length - 1],
   }));
   if (chart.minimum)
-    entries.unshift({ name: "proven minimum", says: "", fill: text, end: chart.minimum.at(-1)! });
+    entries.unshift({
+      name: "best possible",
+      says: "proven",
+      fill: text,
+      end: chart.minimum.at(-1)!,
+    });
   const places = stacked(
     entries.map(({ end }) => y(end) + 4),
     entries.map(({ says }) => (says ? 36 : 19)),
@@ -164,7 +171,9 @@ export function drawCarried(
   for (const [i, { name, says, fill }] of [...entries].reverse().entries()) {
     const at = entries.length - 1 - i;
     if (wide) {
-      write([box.right + 10, places[at]], name, { fill, "font-weight": 650 });
+      // a map from a file may have any name
+      const short = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+      write([box.right + 10, places[at]], short, { fill, "font-weight": 650 });
       write([box.right + 10, places[at] + 17], says, { fill });
     } else {
       const row = head + 18 * i + 12;
