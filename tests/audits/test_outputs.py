@@ -24,7 +24,7 @@ from foci.bags import Bag, Slide
 from foci.bags.outcomes import Outcomes
 from foci.errors import FociError
 from foci.metrics import c_index, r_squared
-from foci.metrics.outcomes import rank_correlation
+from foci.metrics.ranking import spearman
 from foci.reports.text import performance
 from tests.cli.invoke import Foci
 from tests.makers.outcomes import planted
@@ -93,7 +93,7 @@ def test_the_planted_tiles_are_found(output: str, tmp_path: Path) -> None:
         assert "high-risk or the low-risk side" in " ".join(done.answers.tiles.sentences)
     else:
         assert full.r_squared.estimate == pytest.approx(r_squared(f, truth[0]), abs=1e-4)
-        assert full.spearman.estimate == pytest.approx(rank_correlation(f, truth[0]), abs=1e-9)
+        assert full.spearman.estimate == pytest.approx(spearman(f, truth[0]), abs=1e-9)
         assert set(text) == {"R2", "Spearman"}
     # at another confidence the distance follows, and the numbers of the model stay
     again = done.recompute(kappa=0.8)

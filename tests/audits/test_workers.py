@@ -1,13 +1,10 @@
 """How many processes, and how many threads in each."""
 
-import os
-
 import pytest
 import torch
 
 from foci.audits import reveal
 from foci.audits.reveal import default_workers, threads_of
-from foci.engines.local import available_cores
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -27,13 +24,3 @@ def test_a_process_for_every_two_shards(
 def test_several_processes_have_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 6)
     assert [threads_of(n) for n in (1, 2, 8)] == [6, 1, 1]
-
-
-def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
-    assert available_cores() == 3
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert available_cores() == 7
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert available_cores() == 1

@@ -47,15 +47,9 @@ from foci.audits.settings import KEPT, PAPER, RANDOM, SHARE, AuditSettings, View
 from foci.metrics.compare import patient_means, relative_saving
 from foci.metrics.decisive import carried_marks
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
-from foci.metrics.outcomes import (
-    c_index_interval,
-    fit_interval,
-    r_squared,
-    rank_correlation,
-    survival_curve,
-)
+from foci.metrics.outcomes import c_index_interval, r_squared_interval, survival_curve
 from foci.metrics.ranking import overlaps, rank_correlations
-from foci.metrics.stats import draws_between, mean_intervals
+from foci.metrics.stats import draws_between, mean_intervals, spearman_interval
 from foci.outputs import Cut
 
 if TYPE_CHECKING:
@@ -489,8 +483,8 @@ def outcome_scores(
             **scored, "n_events": int(truth[1].sum()), "c_index": Interval(**asdict(found)),
             "risk_groups": groups,
         }  # fmt: skip
-    r2 = fit_interval(r_squared, f, truth[0], cases, **drawn)
-    rho = fit_interval(rank_correlation, f, truth[0], cases, **drawn)
+    r2 = r_squared_interval(f, truth[0], cases, **drawn)
+    rho = spearman_interval(f, truth[0], cases, **drawn)
     return {
         **scored, "r_squared": Interval(**asdict(r2)), "spearman": Interval(**asdict(rho)),
     }  # fmt: skip

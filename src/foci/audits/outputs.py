@@ -18,7 +18,8 @@ from foci.backbones.sides import scalar, two_sides
 from foci.backbones.training.outcomes import OutcomePredictions
 from foci.bags import Cohort, Slide
 from foci.errors import FociError
-from foci.metrics.outcomes import c_index, macro_auc, r_squared, rank_correlation
+from foci.metrics.outcomes import c_index, macro_auc, r_squared
+from foci.metrics.ranking import spearman
 from foci.outputs import SIDES, SURVIVAL, Cut, Output, check_kappa, find_cut, logit
 from foci.progress import track
 from foci.words import counted
@@ -140,7 +141,7 @@ def outcome_split_scores(seen: OutcomePredictions) -> dict[str, float | None]:
         found = {"C-index": c_index(values, *seen.outcomes.T)}
     elif seen.output == "regression":
         truth = seen.outcomes[:, 0]
-        found = {"R2": r_squared(values, truth), "Spearman": rank_correlation(values, truth)}
+        found = {"R2": r_squared(values, truth), "Spearman": spearman(values, truth)}
     else:
         found = {"macro AUC": macro_auc(seen.values, seen.outcomes)}
     known = {name: one if np.isfinite(one) else None for name, one in found.items()}

@@ -1,16 +1,15 @@
-"""How well a risk or a number fits what was observed: C-index, R2, Spearman's rank correlation.
+"""How well a risk or a number fits what was observed: C-index and R2.
 
 Each has an interval by resampling patients: all slides of a patient are drawn together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
@@ -66,13 +65,6 @@ def r_squared(predicted: ArrayLike, value: ArrayLike) -> float:
     return 1 - float(((y - f) ** 2).sum()) / spread if spread else float("nan")
 
 
-def rank_correlation(predicted: Floats, value: Floats) -> float:
-    """Spearman's rank correlation; NaN where either is constant."""
-    a, b = (rankdata(one) - (len(one) + 1) / 2 for one in (predicted, value))
-    scale = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum()) / scale if scale else float("nan")
-
-
 def survival_curve(time: Floats, event: Floats) -> tuple[Floats, Floats]:
     r"""Kaplan and Meier's estimate: times at which an event was seen, and the share alive after.
 
@@ -123,8 +115,7 @@ def c_index_interval(
     return percentile_interval(c_index(f, t, seen), draws_between(draws, cases), level)
 
 
-def fit_interval(
-    measure: Callable[[Floats, Floats], float],
+def r_squared_interval(
     predicted: Floats,
     value: Floats,
     cases: Sequence[Any],
@@ -133,11 +124,11 @@ def fit_interval(
     level: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """:func:`r_squared` or :func:`rank_correlation` with its interval over patients."""
+    """:func:`r_squared` with its interval over patients."""
     case, drawn = case_draws(cases, len(predicted), n_boot, seed)
     rows = (np.repeat(np.arange(len(predicted)), weights) for weights in drawn[:, case])
-    draws = np.array([measure(predicted[own], value[own]) for own in rows])
-    return percentile_interval(measure(predicted, value), draws_between(draws, cases), level)
+    draws = np.array([r_squared(predicted[own], value[own]) for own in rows])
+    return percentile_interval(r_squared(predicted, value), draws_between(draws, cases), level)
 
 
 def _survival(
