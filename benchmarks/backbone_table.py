@@ -1,9 +1,10 @@
 """All seven classifiers trained through the command line, three seeds each.
 
 On the embedded cohort, with ``--tiles FILE`` on bags of real lung tiles with known witnesses, and
-with ``--data FILE`` on real lung slides (LUAD against LUSC, split by patient). Prints the Markdown
-table of docs/backbones.md; the trained folders COHORT-CLASSIFIER-PRESET-SEED serve
-``efficiency_table.py`` and ``answer_table.py`` too. ``--only`` takes further classifiers, as
+with ``--data FILE`` on real lung and breast slides (LUAD against LUSC, IDC against the rest, split
+by patient). Prints the Markdown table of docs/backbones.md; the trained folders
+COHORT-CLASSIFIER-PRESET-SEED serve ``efficiency_table.py``, ``answer_table.py`` and
+``real_study.py`` too. ``--only`` takes further classifiers, as
 ``clam-mb`` or ``abmil:official``.
 """
 
@@ -59,7 +60,8 @@ def main() -> None:
     if options.tiles:
         cohorts["lc25000"] = witness_cohort.make_cohort(options.tiles, options.out / "lc25000")
     if options.data:
-        cohorts["lung"] = hipt_cohort.make_cohort(options.data, "lung", options.out / "lung")
+        for task in ("lung", "brca"):
+            cohorts[task] = hipt_cohort.make_cohort(options.data, task, options.out / task)
     print("| classifier | extra options | " + " | ".join(f"AUC, {c}" for c in cohorts) + " |")
     print("|---|---|" + "---|" * len(cohorts))
     for name in options.only:

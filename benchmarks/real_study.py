@@ -1,8 +1,7 @@
 """Write the two study files behind docs/results.md, of profile ``paper`` and profile ``foci``.
 
-Cohorts are folders of ``hipt_cohort.py`` (lung, breast) and ``witness_cohort.py`` (LC25000 bags),
-models are folders ``COHORT/CLASSIFIER-SEED`` of ``foci train`` with the options of
-``backbone_table.py``. Then ``foci study run OUT/paper`` and ``foci study tables OUT/paper``, and
+Takes the folder in which ``backbone_table.py --data FILE --tiles FILE`` left its cohorts and its
+classifiers. Then ``foci study run OUT/paper`` and ``foci study tables OUT/paper``, and
 the same for ``foci``.
 """
 
@@ -38,8 +37,7 @@ SWEEPS: dict[str, Any] = {
 def main() -> None:
     """Write ``paper/study.yaml`` and ``foci/study.yaml``."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cohorts", type=Path, required=True, help="holds lung, brca, lc25000")
-    parser.add_argument("--models", type=Path, required=True, help="holds lung/abmil-0 and so on")
+    parser.add_argument("folder", type=Path, help="holds lung, lung-abmil-paper-0 and so on")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
@@ -54,11 +52,11 @@ def main() -> None:
 
 def study(profile: str, options: argparse.Namespace) -> dict[str, Any]:
     """What both studies share."""
-    features = {name: options.cohorts / folder for name, folder in COHORTS.items()}
+    cohorts = {name: options.folder / folder for name, folder in COHORTS.items()}
     models = {
         backbone: {
             "models": {
-                name: {seed: f"{options.models / folder / backbone}-{seed}"
+                name: {seed: f"{options.folder / folder}-{backbone}-paper-{seed}"
                        for seed in options.seeds}
                 for name, folder in COHORTS.items()
             }
@@ -72,7 +70,7 @@ def study(profile: str, options: argparse.Namespace) -> dict[str, Any]:
         "seeds": options.seeds,
         "cohorts": {
             name: {"features": str(folder / "features"), "labels": str(folder / "cohort.csv")}
-            for name, folder in features.items()
+            for name, folder in cohorts.items()
         },
         "backbones": models,
         "audit": {"rankings": ["native", "selector", "random", "evidence"], "n_boot": 500},
