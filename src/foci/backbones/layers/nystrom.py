@@ -55,12 +55,24 @@ def pinv_times(a: Tensor, scale: Tensor, values: Tensor) -> Tensor:
     return 0.25 * z @ (13 * values - a @ (z @ rest))
 
 
-def _softmax(logits: Tensor, alike: int) -> Tensor:
-    """Softmax over the last dimension, whose first entry stands for so many that are alike."""
-    if alike > 1:
-        first = logits[..., :1] + math.log(alike)
-        logits = torch.cat([first, logits[..., 1:]], dim=-1)
-    return torch.softmax(logits, dim=-1)
+def _weighted(keys: Tensor, alike: int) -> Tensor | None:
+    """Logits ``[1, n]`` to add, with the first of n keys for so many that are alike; or None."""
+    if alike < 2:
+        return None
+    return F.pad(keys.new_full((1, 1), math.log(alike)), (0, keys.shape[-2] - 1))
+
+
+def _attention(queries: Tensor, keys: Tensor, alike: int) -> Tensor:
+    """Softmax weights ``[..., r, n]``; the first key stands for so many that are alike."""
+    logits = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5
+    more = _weighted(keys, alike)
+    return torch.softmax(logits if more is None else logits + more, dim=-1)
+
+
+def _attended(queries: Tensor, keys: Tensor, values: Tensor, alike: int) -> Tensor:
+    """:func:`_attention` times ``[..., n, w]``, without the weights in memory."""
+    more = _weighted(keys, alike)
+    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=more)
 
 
 class NystromAttention(nn.Module):
@@ -96,21 +108,23 @@ class NystromAttention(nn.Module):
         projected: Tensor = self.qkv(tokens)
         return projected
 
-    def _factors(
+    def _landmarks(
         self, tokens: Tensor, rows: int, projected: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int]:
-        r""":math:`S_1 P`, :math:`P^\top S_2 P` with its scale, :math:`P^\top S_3`, and V.
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, int, int]:
+        """Queries of the first rows of the result, keys, values, landmarks of queries and of keys.
 
-        For n tokens and m' landmarks after merging: ``[B, H, rows, m']`` of the first rows of the
-        result, ``[B, H, m', m']``, ``[B, 1, 1, 1]``, ``[B, H, m', n]`` and
-        ``[B, H, n, head_width]``; and the number of zero tokens in front.
+        For n tokens and m' landmarks after merging ``[B, H, rows, w]``, twice ``[B, H, n, w]`` and
+        twice ``[B, H, m', w]``; how many landmarks the first one stands for, and the number of zero
+        tokens. Where there are any, the first key and value stand for them, and n is one more.
         """
         padding = -tokens.shape[1] % self.landmarks
         length = (tokens.shape[1] + padding) // self.landmarks
         alike, partly = divmod(padding, length)
 
         def means(x: Tensor) -> Tensor:
-            return torch.unflatten(F.pad(x, (0, 0, partly, 0)), 1, (-1, length)).mean(dim=2)
+            first, others = x.tensor_split([length - partly], dim=1)
+            others = others.unflatten(1, (self.landmarks - alike - 1, length)).mean(dim=2)
+            return torch.cat([first.sum(dim=1, keepdim=True) / length, others], dim=1)
 
         if projected is None:  # queries beyond the rows are only needed as means
             query, key_value = self.qkv.weight.tensor_split([self.heads * self.head_width])
@@ -123,30 +137,31 @@ class NystromAttention(nn.Module):
             queries, keys, values = projected.chunk(3, dim=-1)
             q_means = means(queries)
         q, k, v, q_landmarks, k_landmarks = (
-            torch.unflatten(x, -1, (self.heads, -1)).transpose(1, 2)
-            for x in (queries, keys, values, q_means, means(keys))
+            torch.unflatten(F.pad(x, (0, 0, zeros, 0)), -1, (self.heads, -1)).transpose(1, 2)
+            for x, zeros in (
+                (queries, 0 if self.aligned else padding),
+                (keys, int(padding > 0)),
+                (values, int(padding > 0)),
+                (q_means, int(alike > 0)),
+                (means(keys), int(alike > 0)),
+            )
         )
-        q, q_landmarks = (x * self.head_width**-0.5 for x in (q, q_landmarks))
-        q_landmarks, k_landmarks = (
-            F.pad(x, (0, 0, int(alike > 0), 0)) for x in (q_landmarks, k_landmarks)
-        )
-        asked = q if self.aligned else F.pad(q, (0, 0, padding, 0))
-        s1 = _softmax(asked[:, :, :rows] @ k_landmarks.transpose(-1, -2), alike)
-        s2 = _softmax(q_landmarks @ k_landmarks.transpose(-1, -2), alike)
-        # row sums are 1; a padded column and any other, over all landmarks
-        sums = s2[..., 1:, :].sum(dim=-2) + max(alike, 1) * s2[..., 0, :]
-        if alike:
-            sums = torch.cat([sums[..., :1] / alike, sums[..., 1:]], dim=-1)
-        scale = sums.amax(dim=(-2, -1))[..., None, None, None]
-        s3 = q_landmarks @ k.transpose(-1, -2)
-        if padding:  # one more key stands for the zero tokens
-            s3 = F.pad(s3, (1, 0))
-        s3 = _softmax(s3, padding)[..., int(padding > 0) :]
-        if alike > 1:
-            root = math.sqrt(alike)
-            s1, s2 = (torch.cat([s[..., :1] / root, s[..., 1:]], dim=-1) for s in (s1, s2))
-            s2, s3 = (torch.cat([s[..., :1, :] * root, s[..., 1:, :]], dim=-2) for s in (s2, s3))
-        return s1, s2, scale, s3, v, padding
+        return q[:, :, :rows], k, v, q_landmarks, k_landmarks, alike, padding
+
+    @staticmethod
+    def _merged(q_landmarks: Tensor, k_landmarks: Tensor, alike: int) -> tuple[Tensor, ...]:
+        r""":math:`P^\top S_2 P` ``[B, H, m', m']``, its scale, and the entries of P ``[m', 1]``.
+
+        With the weights of all columns that a landmark stands for in one, :math:`S_1 P` and
+        :math:`P^\top S_3` are :math:`S_1` divided and :math:`S_3` multiplied by these entries.
+        """
+        s2 = _attention(q_landmarks, k_landmarks, alike)
+        counts = torch.ones_like(s2[0, 0, :, :1])
+        counts[0] = max(alike, 1)
+        # row sums are 1; a column of every landmark, over all of them
+        scale = ((counts * s2).sum(dim=-2) / counts[:, 0]).amax(dim=(-2, -1))
+        root = counts.sqrt()
+        return s2 * root / root.T, scale[..., None, None, None], root
 
     def forward(
         self, tokens: Tensor, rows: int | None = None, projected: Tensor | None = None
@@ -156,10 +171,15 @@ class NystromAttention(nn.Module):
         ``projected`` is what :meth:`project` gives for the tokens, where that is known already.
         """
         rows = tokens.shape[1] if rows is None else rows
-        s1, s2, scale, s3, v, padding = self._factors(tokens, rows, projected)
-        near = v if self.aligned else F.pad(v, (0, 0, padding, 0))
+        q, k, v, q_landmarks, k_landmarks, alike, padding = self._landmarks(tokens, rows, projected)
+        s2, scale, root = self._merged(q_landmarks, k_landmarks, alike)
+        gathered = root * _attended(q_landmarks, k, v, padding)
+        spread = pinv_times(s2, scale, gathered) / root
+        near = v[:, :, int(padding > 0) :]
+        if not self.aligned:
+            near = F.pad(near, (0, 0, padding, 0))
         local = self.residual(near[:, :, : rows + _KERNEL // 2])[:, :, :rows]
-        mixed = s1 @ pinv_times(s2, scale, s3 @ v) + local
+        mixed = _attended(q, k_landmarks, spread, alike) + local
         out: Tensor = self.dropout(self.output(mixed.transpose(1, 2).flatten(2)))
         return out
 
@@ -169,8 +189,11 @@ class NystromAttention(nn.Module):
         A product with a pseudo-inverse, so entries may be negative.
         """
         own = 1 if self.aligned else 1 + -tokens.shape[1] % self.landmarks
-        s1, s2, scale, s3, _, _ = self._factors(tokens, own)
-        return ((s1[:, :, -1:] @ iterated_pinv(s2, scale)) @ s3).squeeze(-2)
+        q, k, _, q_landmarks, k_landmarks, alike, padding = self._landmarks(tokens, own)
+        s2, scale, root = self._merged(q_landmarks, k_landmarks, alike)
+        s1 = _attention(q[:, :, -1:], k_landmarks, alike) / root.T
+        s3 = root * _attention(q_landmarks, k, padding)
+        return ((s1 @ iterated_pinv(s2, scale)) @ s3).squeeze(-2)[..., int(padding > 0) :]
 
 
 class NystromLayer(nn.Module):

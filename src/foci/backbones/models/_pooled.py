@@ -242,6 +242,8 @@ class OrderedBackbone(Backbone):
         counts = mask.sum(dim=1)
         if bool((counts == 0).any()):
             raise FociError(self.architecture, "was given a bag without tiles", "keep at least one")
+        if bool(mask.all()):
+            return self.classify(tokens)
         rows, logits = [], []
         for count in sorted(set(counts.tolist())):
             members = (counts == count).nonzero().squeeze(1)
