@@ -80,8 +80,8 @@ def row(model: Path, audit: StoredAudit) -> dict[str, str]:
     found, null = answers.map.comparison, answers.map.null
     axes = (None, None) if found is None else (found.sufficiency, found.necessity)
     decided = {ranking: numbers[ranking].decided for ranking in SHOWN}
-    shares = {ranking: own and own.decisive_share for ranking, own in decided.items()}
-    near = {ranking: own and own.efficiency for ranking, own in decided.items()}
+    shares = {key: None if own is None else own.decisive_share for key, own in decided.items()}
+    near = {key: None if own is None else own.efficiency for key, own in decided.items()}
     sure, before = earlier(COHORTS[cohort], NAMES[name], int(seed))
     return {
         "cohort": COHORTS[cohort],
