@@ -10,9 +10,8 @@ from typing import Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
+from foci.backbones.attention import pool, prefix_pool, softmax_weights, split_head
 from foci.backbones.base import Backbone, Capabilities, declared, declares
-from foci.backbones.layers.attention import split_head
-from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 from foci.errors import FociError
 from foci.parts import Parts, Structure
 
