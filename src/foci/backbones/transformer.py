@@ -188,9 +188,8 @@ class PPEG(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, s*s, d]`` of a full square to the same shape."""
         side = math.isqrt(tokens.shape[1])
-        grid = torch.unflatten(tokens, 1, (side, side)).permute(
-            0, 3, 1, 2
-        )  # channels last, as stored
+        # channels last, as stored
+        grid = torch.unflatten(tokens, 1, (side, side)).permute(0, 3, 1, 2)
         weights = [conv.weight for conv in (self.conv7, self.conv5, self.conv3)]
         kernel = torch.stack([F.pad(w, (i, i, i, i)) for i, w in enumerate(weights)]).sum(dim=0)
         bias = self.conv7.bias + self.conv5.bias + self.conv3.bias  # type: ignore[operator]
