@@ -2,19 +2,20 @@
 
 Takes folders of models COHORT-MODEL-PRESET-SEED beside their cohorts (``backbone_table.py`` and
 ``outcome_models.py`` train such) and measures every ranking on the same test slides, at most 60 of
-a cohort. Each model's numbers are kept in FOLDER/relevance, so that a killed run resumes. Writes
-docs/appendix/relevance.csv and prints two Markdown tables: the gains, and which of two methods
-gains more.
+a cohort, 36 where a model has no closed form. Each model's numbers are kept in FOLDER/relevance, so
+that a killed run resumes. Writes docs/appendix/relevance.csv and prints two Markdown tables: the
+gains, and which of two methods gains more.
 
 - A slide is followed towards the class, or the side of the cut, that the model says. Gains are in
   log-odds, or in interquartile ranges of a risk or a number.
-- Models without a closed form are asked at about 35 counts, the same from both ends; others at all.
-- ``attention`` is the model's own map; ``rollout`` is attention rollout (Abnar and Zuidema 2020),
-  for transformers; ``squared gradient`` and ``gradient x input`` are of the same gradient.
+- Models without a closed form are asked at about 19 counts, the same from both ends; others at all.
+- ``attention`` is the model's own map (of a transformer, how similar a tile is to the CLS token);
+  ``rollout`` is attention rollout (Abnar and Zuidema 2020), for transformers;
+  ``squared gradient`` and ``gradient x input`` are of the same gradient.
 - A model of a number holds it as the difference f of two logits. They are written as -f/2 and f/2
   here, which changes no answer, so that gradients are those of f.
 
-    python benchmarks/relevance_table.py FOLDER [FOLDER ...] [--slides 60]
+    python benchmarks/relevance_table.py FOLDER [FOLDER ...]
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ OUTCOMES = {
 }
 STEPS = 20
 """Of integrated gradients."""
-RANDOM_ORDERS = 3
+RANDOM_ORDERS = 2
 METHODS = {
     "single tile": "single-tile",
     "integrated gradients": "integrated-gradients",
@@ -85,7 +86,6 @@ def main() -> None:
     """Measure what has not been measured yet, then write and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--slides", type=int, default=60)
     options = parser.parse_args()
     torch.set_num_threads(1)
     cells: dict[Cell, list[list[dict[str, Any]]]] = {}
@@ -94,12 +94,12 @@ def main() -> None:
             cohort, name, *_ = model.name.split("-")
             known = cohort in ("embedded", "lc25000", "lung") and name in ("abmil", "transmil")
             if known and (model / "backbone.json").exists():
-                output, slides = measured(model, options.slides)
+                output, slides = measured(model)
                 cells.setdefault((cohort, output, name), []).append(slides)
     print_and_write(cells)
 
 
-def measured(model: Path, n_slides: int) -> tuple[str, list[dict[str, Any]]]:
+def measured(model: Path) -> tuple[str, list[dict[str, Any]]]:
     """The model's output, and the gains of its test slides, from an earlier run if there was one.
 
     Every slide with the gain of every ranking, and the gain in probabilities.
@@ -118,13 +118,14 @@ def measured(model: Path, n_slides: int) -> tuple[str, list[dict[str, Any]]]:
     if output != "class":
         centre_head(sources.backbone)
     test = sorted((s for s in sources.cohort if s.split == "test"), key=lambda s: s.slide_id)
-    chosen = np.random.default_rng(0).permutation(len(test))[:n_slides]
     revealer = Revealer(sources.backbone, recheck=())
+    every_count = revealer.engine == "closed-form"
+    chosen = np.random.default_rng(0).permutation(len(test))[: 60 if every_count else 36]
     store = sources.cohort.store.for_model(sources.backbone.d_in)
     started, slides = time.process_time(), []
     for slide in (test[i] for i in sorted(chosen)):
         bag = revealer.open(store.bag(slide))
-        slides.append(gains(bag, slide, settings.per_log_odds, revealer.engine == "closed-form"))
+        slides.append(gains(bag, slide, settings.per_log_odds, every_count))
     spent = time.process_time() - started
     print(f"{model}: {len(slides)} slides, {spent:.0f} s of processor time", flush=True)
     found = {"fingerprint": record["fingerprint"], "seconds": spent, "slides": slides}
@@ -153,7 +154,8 @@ def gains(bag: EmbeddedBag, slide: Slide, unit: float, every_count: bool) -> dic
                              "target": target, "full": float(log_odds(full, target)) * unit,
                              "gain": {}, "in probabilities": {}}  # fmt: skip
     for method, name in METHODS.items():
-        if name == "attention-rollout" and not isinstance(bag.backbone, TransMIL):
+        # evidence of a model without pooling is the order of single tiles
+        if name == ("evidence" if isinstance(bag.backbone, TransMIL) else "attention-rollout"):
             continue
         options: list[dict[str, int]] = [{}]
         if name == "integrated-gradients":
@@ -181,7 +183,7 @@ def symmetric_counts(n: int) -> NDArray[np.int64]:
     >>> symmetric_counts(8).tolist()
     [1, 2, 3, 4, 5, 6, 7]
     """
-    spaced = np.concatenate([np.geomspace(1, n - 1, 12), np.linspace(1, n - 1, 9)])
+    spaced = np.concatenate([np.geomspace(1, n - 1, 8), np.linspace(1, n - 1, 7)])
     own = np.rint(spaced).astype(np.int64)
     return np.unique(np.concatenate([own, n - own]))
 
