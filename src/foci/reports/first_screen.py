@@ -107,7 +107,9 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
             more = f"Relative to each slide's own confidence the answer is: {word}."
         notices.append((f"{only} {what} {sure}.", more))
     full = summary.full_bag
-    performance_ = [("AUC", fixed(full.auc))] if full.auc is not None else performance(full)
+    performance_ = performance(full)
+    if not performance_ and full.auc is not None:
+        performance_ = [("AUC", fixed(full.auc))]
     synthetic = any(note.startswith("Synthetic") for note in manifest.notes)
     split = f"{manifest.split} " if manifest.split else ""
     return FirstScreen(
