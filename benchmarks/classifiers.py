@@ -7,9 +7,8 @@ from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone
-from foci.backbones.layers.nystrom import NystromLayer
-from foci.backbones.layers.transformer import squared
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
+from foci.backbones.transformer import NystromLayer, squared
 
 EVERY = [
     *(name for name in backbones.available() if "paper" in backbones.presets(name)),

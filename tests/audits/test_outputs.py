@@ -16,8 +16,8 @@ from foci.audits.outputs import outcome_split_scores
 from foci.audits.reveal import SlideReveal
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
+from foci.backbones.outcomes import scalar
 from foci.backbones.saved import read_record
-from foci.backbones.sides import scalar
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Bag, Slide

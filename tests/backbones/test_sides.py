@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from foci import backbones
-from foci.backbones.sides import Sides, scalar, two_sides
+from foci.backbones.outcomes import Sides, scalar, two_sides
 from foci.errors import FociError
 from foci.outputs import Cut, logit
 from foci.rankings import minimal_set
 from foci.reveal import EmbeddedBag
-from foci.selectors.losses import flip, hinge
+from foci.selectors.objective import flip, hinge
 
 KAPPA = 0.9
 EVERY = [(name, one) for name in backbones.available() for one in backbones.presets(name)]

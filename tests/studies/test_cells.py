@@ -19,7 +19,7 @@ from foci.engines.base import InProcess
 from foci.errors import FociError
 from foci.selectors import recipe, vary
 from foci.selectors.fitting import new_head
-from foci.selectors.losses import unit_box
+from foci.selectors.objective import unit_box
 from foci.studies import cells
 from foci.studies.cells import (
     VALIDATION,

@@ -14,8 +14,7 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.backbones.freezing import frozen, to_model
-from foci.backbones.sides import scalar, two_sides
-from foci.backbones.training.outcomes import OutcomePredictions
+from foci.backbones.outcomes import OutcomePredictions, scalar, two_sides
 from foci.bags import Cohort, Slide
 from foci.errors import FociError
 from foci.metrics.outcomes import c_index, macro_auc, r_squared

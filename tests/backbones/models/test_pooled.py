@@ -4,9 +4,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from foci.backbones.attention import (
+    GatedAttention,
+    QueryAttention,
+    pool,
+    softmax_weights,
+    split_head,
+)
 from foci.backbones.base import declared, declares
-from foci.backbones.layers.attention import GatedAttention, QueryAttention, split_head
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
 from foci.backbones.models.abmil import ABMIL
 from foci.backbones.models.mhim import MHIMSelfAttention

@@ -5,9 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones import Batch
-from foci.backbones.layers.nystrom import NystromLayer
-from foci.backbones.layers.transformer import squared
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
+from foci.backbones.transformer import NystromLayer, squared
 from foci.reveal import Revealer
 from tests.backbones.golden_weights import features, golden, published
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from foci.backbones.layers.attention import (
+from foci.backbones.attention import (
     HeadReadout,
     QueryAttention,
     QueryBranches,

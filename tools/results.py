@@ -1,0 +1,125 @@
+"""Put the tables of docs/appendix onto the pages that show them.
+
+``python -m tools.results`` writes what stands between ``<!-- table: NAME -->`` and ``<!-- end -->``
+on the pages anew from the files; ``tests/test_results.py`` fails where a page and its file differ.
+The files come from ``benchmarks/``; each says which program writes it.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = ("results.md", "proofs.md", "statistics.md")
+PLACE = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n).*?(?=<!-- end -->)", flags=re.DOTALL)
+Rows = list[dict[str, str]]
+
+
+def page_of(text: str) -> str:
+    """A page with its tables written anew.
+
+    Raises:
+        KeyError: If the page names a table that there is not.
+    """
+    return PLACE.sub(lambda found: f"{found[1]}{found[2]}\n{TABLES[found[1]]()}\n", text)
+
+
+def rows_of(name: str) -> Rows:
+    """The rows of a file of the appendix."""
+    with (DOCS / "appendix" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def by_cohort(rows: Rows, cell: Callable[[Rows], str]) -> str:
+    """One row per classifier, one column per cohort."""
+    cohorts = list(dict.fromkeys(row["cohort"] for row in rows))
+    found = []
+    for name in dict.fromkeys(row["classifier"] for row in rows):
+        own = [row for row in rows if row["classifier"] == name]
+        cells = [cell([row for row in own if row["cohort"] == cohort]) for cohort in cohorts]
+        found.append([name, *cells])
+    return markdown(["classifier", *cohorts], found)
+
+
+def tiles_until_sure() -> str:
+    """MSK_cond of every ranking of the study, profile paper."""
+    order = ("native", "selector", "evidence", "random")
+
+    def cell(rows: Rows) -> str:
+        counts = {row["ranking"]: row["MSK_cond"] for row in rows}
+        means = (re.sub(r" ± [\d.]+", "", counts[ranking]) for ranking in order)
+        return ", ".join(means)
+
+    return by_cohort(rows_of("study-paper.csv"), cell)
+
+
+def believed() -> str:
+    """Answers to the first question, over seeds."""
+
+    def cell(rows: Rows) -> str:
+        answers = Counter(row["now"] for row in rows)
+        counts = (f"{name} ({n})" for name, n in answers.most_common())
+        return next(iter(answers)) if len(answers) == 1 else ", ".join(counts)
+
+    return by_cohort(rows_of("answers.csv"), cell)
+
+
+def deciding() -> str:
+    """Shares of sure slides with deciding tiles; means over seeds."""
+
+    def cell(rows: Rows) -> str:
+        head = "sure slides with deciding tiles (%), "
+        shares = ([float(row[head + name]) for row in rows if row[head + name]]
+                  for name in ("native", "evidence", "random"))  # fmt: skip
+        return ", ".join(f"{sum(own) / len(own):.0f}" if own else "-" for own in shares)
+
+    return by_cohort(rows_of("answers.csv"), cell)
+
+
+def before_and_now() -> str:
+    """Answers under the earlier rules and now."""
+    names = ("cohort", "classifier")
+    rows = rows_of("answers.csv")
+    found = []
+    for cohort, classifier in dict.fromkeys((row["cohort"], row["classifier"]) for row in rows):
+        own = [row for row in rows if (row["cohort"], row["classifier"]) == (cohort, classifier)]
+        sure = (", ".join(row[f"sure slides {when}"] for row in own) for when in ("before", "now"))
+        before = own[0]["can I believe the map? before, all seeds"]
+        found.append([cohort, classifier, *sure, before, ", ".join(row["now"] for row in own),
+                      ", ".join(row["p"] or "-" for row in own)])  # fmt: skip
+    head = [*names, "sure slides before", "now", "answer before", "now, by seed", "p"]
+    return markdown(head, found)
+
+
+def efficiency() -> str:
+    """Some columns of the distances from the proven minimum."""
+    rows = rows_of("efficiency.csv")
+    left_out = ("single-tile", "integrated-gradients", "gradient-x-input", "leave-one-out",
+                "greedy-insertion", "feature-norm", "greedy excess")  # fmt: skip
+    head = [name for name in rows[0] if name not in left_out]
+    return markdown(head, [[row[name] for name in head] for row in rows])
+
+
+TABLES = {
+    "tiles-until-sure": tiles_until_sure,
+    "believed": believed,
+    "deciding": deciding,
+    "before-and-now": before_and_now,
+    "efficiency": efficiency,
+}
+
+
+if __name__ == "__main__":
+    for name in PAGES:
+        path = DOCS / name
+        path.write_text(page_of(path.read_text(encoding="utf-8")), encoding="utf-8")
