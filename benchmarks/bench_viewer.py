@@ -146,8 +146,17 @@ def slider(page: Page, slide: str, heat: bool, what: str) -> None:
     """From a move of the slider at its end, where all tiles are revealed, to painted tiles."""
     page.evaluate(OPEN, [slide, "&k=30000"])
     page.get_by_label("heat map, dark is first").set_checked(heat)
-    times = page.evaluate(SLIDE, [40])
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def computed() -> float:
+        metrics = cdp.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(one["value"] for one in metrics if one["name"] == "ScriptDuration")
+
+    before, times = computed(), page.evaluate(SLIDE, [40])
+    spent = (computed() - before) / len(times)
     show(f"slider to repaint{', heat map on' if heat else ''}, {what}", times)
+    print(f"  processor time of the page's script: {spent:.1f} ms each")
 
 
 def starve(address: str, seconds: float) -> None:
