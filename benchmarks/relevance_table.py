@@ -40,8 +40,8 @@ from foci.audits.outputs import with_sides
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.backbones import Backbone
-from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
+from foci.backbones.transformer import EncoderLayer
 from foci.bags import Cohort, Slide
 from foci.bags.outcomes import Outcomes
 from foci.bags.tables import write_csv
