@@ -46,6 +46,7 @@ from foci.reports.models import (
     pack_probabilities,
 )
 from foci.reports.raster import TOP, map_raster
+from foci.reports.text import plain_name
 from foci.slides.find import THUMBNAILS, read_thumbnails
 from foci.words import ANY_FLOAT
 
@@ -120,6 +121,7 @@ def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -
         ],
         headline=packer.measured.headline,
         map=summary.map,
+        map_called=plain_name(summary.map, audit.manifest),
         carried=drawn_chart(summary.carried),
         gallery=None,
         level=summary.level,

@@ -36,6 +36,7 @@ from foci.reports.text import (
     evidence,
     is_stand_in,
     null_table,
+    plain_name,
     plain_tables,
     readout_of,
     record_of,
@@ -191,7 +192,11 @@ def write_comparison(
     named = list(zip(names, opened, strict=True))
     rankings = list(dict.fromkeys(name for audit in opened for name in audit.summary.rankings))
     charts = [
-        ComparedAudit(name=name, carried=drawn_chart(audit.summary.carried))
+        ComparedAudit(
+            name=name,
+            map_called=plain_name(audit.summary.map, audit.manifest),
+            carried=drawn_chart(audit.summary.carried),
+        )
         for name, audit in named
     ]
     proven = [
@@ -202,7 +207,7 @@ def write_comparison(
     ]
     page = render(
         "comparison.html.j2",
-        ComparisonPayload(level=opened[0].summary.level, audits=charts),
+        ComparisonPayload(audits=charts),
         audits=[_compared(audit, name, Path(out).parent) for name, audit in named],
         rankings=rankings,
         efficient=[name for name in rankings if name in proven],
