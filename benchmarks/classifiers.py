@@ -57,4 +57,5 @@ def _published_layer(layer: NystromLayer, tokens: Tensor) -> Tensor:
     )
     inverse = iterated_pinv(s2, s2.sum(dim=-2).max())
     mixed = (s1 @ inverse) @ (s3 @ v) + block.residual(v)
-    return tokens + block.output(mixed.transpose(1, 2).flatten(2))[:, -n:]
+    own: Tensor = block.output(mixed.transpose(1, 2).flatten(2))[:, -n:]
+    return tokens + own
