@@ -218,11 +218,14 @@ def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
     """Rows of ``slides.parquet`` as slides."""
     _check_filled(table, SLIDE_SCHEMA)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    for row in rows:
-        for name in ("outcome", "label_outputs"):
-            row[name] = row[name] and tuple(row[name])
-    return tuple(AuditedSlide(**row) for row in rows)
+    slides: list[AuditedSlide] = []
+    for batch in table.to_batches(max_chunksize=4096):  # a row takes far more than a slide
+        rows: list[dict[str, Any]] = batch.to_pylist()
+        for row in rows:
+            for name in ("outcome", "label_outputs"):
+                row[name] = row[name] and tuple(row[name])
+        slides += [AuditedSlide(**row) for row in rows]
+    return tuple(slides)
 
 
 def _check_filled(table: pa.Table, schema: pa.Schema) -> None:
