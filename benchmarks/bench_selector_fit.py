@@ -24,12 +24,11 @@ from foci.backbones.training.loop import epoch_order
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.store import BagStore
 from foci.selectors import SelectorRecipe
-from foci.selectors.fitting import new_head
+from foci.selectors.fitting import Fit, new_head, randomness, train_epoch, validate
 from foci.selectors.gated import FeatureGated, GatedBackbone, choose_site, gate_backbone
-from foci.selectors.heads import Head, scores_at
-from foci.selectors.loop import Fit, randomness, train_epoch, validate
-from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
+from foci.selectors.objective import GatedBatch, loss_terms, total, unit_box
 from foci.selectors.prepared import PreparedBags
+from foci.selectors.selector import Head, scores_at
 from timing import alternately, seconds
 
 WIDTH, N_CAP, EPOCHS = 1536, 1024, 30

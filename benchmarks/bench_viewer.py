@@ -128,8 +128,9 @@ def measure(address: str, pid: int, seconds: float) -> None:
         print(f"server with ten slides open (target 500 MB): {memory(pid)}")
         warm = page.evaluate(TILES, [0, 200])
         show("warm tile (target p95 100 ms)", warm)
-        slider(page, "small-00", "1,024 tiles (target 16 ms)")
-        slider(page, "large", "20,000 tiles (target 50 ms)")
+        for heat in (False, True):
+            slider(page, "small-00", heat, "1,024 tiles (target 16 ms)")
+            slider(page, "large", heat, "30,000 tiles (target 50 ms)")
         pictures = [page.evaluate(GALLERY, f"small-{number:02d}") for number in range(10, 14)]
         show("64 pictures of tiles, cold (target 800 ms)", pictures)
         own = urlsplit(address).netloc
@@ -141,10 +142,22 @@ def measure(address: str, pid: int, seconds: float) -> None:
         browser.close()
 
 
-def slider(page: Page, slide: str, what: str) -> None:
+def slider(page: Page, slide: str, heat: bool, what: str) -> None:
     """From a move of the slider at its end, where all tiles are revealed, to painted tiles."""
-    page.evaluate(OPEN, [slide, "&k=20000"])
-    show(f"slider to repaint, {what}", page.evaluate(SLIDE, [40]))
+    page.evaluate(OPEN, [slide, "&k=30000"])
+    page.get_by_label("heat map, dark is first").set_checked(heat)
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def computed() -> float:
+        metrics = cdp.send("Performance.getMetrics")["metrics"]
+        seconds = next(one["value"] for one in metrics if one["name"] == "ScriptDuration")
+        return 1000 * float(seconds)
+
+    before, times = computed(), page.evaluate(SLIDE, [40])
+    spent = (computed() - before) / len(times)
+    show(f"slider to repaint{', heat map on' if heat else ''}, {what}", times)
+    print(f"  processor time of the page's script: {spent:.1f} ms each")
 
 
 def starve(address: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Slides and an audit to look at: ten slides of 1,024 tiles and one of 20,000, painted."""
+"""Slides and an audit to look at: ten slides of 1,024 tiles and one of 30,000, painted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foci import backbones
 from foci.demo.painting import VARIANTS, tile_picture
 
 SIDE = 256
-SMALL, LARGE = (40, 32, 1024), (160, 130, 20_000)
+SMALL, LARGE = (40, 32, 1024), (200, 170, 30_000)
 """Columns, rows and tiles of a slide."""
 
 _D_IN = 32

@@ -266,9 +266,9 @@ def test_the_chart_as_a_line_of_blocks_per_order() -> None:
         ks=[1, 2, 4, 8], n_slides=8, n_cases=8, relative=None, map="native", best="evidence",
         typical=2, lines={"native": line, "evidence": line}, minimum=None,
     )  # fmt: skip
-    assert carried_plot(chart).plain.splitlines() == [
+    assert carried_plot(chart, "stand-in map").plain.splitlines() == [
         "Share of slides whose decision the first K tiles carry",
-        "the model's map    ····▁▁▁▁▄▄▄▄█  100% at 8",
+        "stand-in map       ····▁▁▁▁▄▄▄▄█  100% at 8",
         "best order found   ····▁▁▁▁▄▄▄▄█  100% at 8",
         "K                  1   2   4   8",
     ]

@@ -18,8 +18,7 @@ from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
 from foci.rankings import RANKINGS, EmbeddedBag, Ranking, requested, requested_map, uniform_scores
 from foci.rankings.registry import ranking
-from foci.selectors.heads import SelectorHead
-from foci.selectors.selector import Identity, Selector
+from foci.selectors.selector import Identity, Selector, SelectorHead
 from tests.backbones.every import D_IN
 from tests.rankings.trials import bag_of, features, make
 

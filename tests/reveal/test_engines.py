@@ -9,10 +9,10 @@ from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
-from foci.backbones.layers.nystrom import NystromAttention
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights
+from foci.backbones.attention import pool, softmax_weights
 from foci.backbones.models.abmil import ABMIL
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
+from foci.backbones.transformer import NystromAttention
 from foci.errors import FociError
 from foci.reveal import EmbeddedBag, Revealer, choose_engine, curve, default_counts, engines
 from foci.reveal import pooled as pooled_module

@@ -25,9 +25,8 @@ from foci.selectors.criterion import (
     tune,
 )
 from foci.selectors.gated import gate_backbone
-from foci.selectors.heads import EvidenceHead, Head, SelectorHead
 from foci.selectors.prepared import PreparedBags
-from foci.selectors.selector import Selector
+from foci.selectors.selector import EvidenceHead, Head, Selector, SelectorHead
 from tests.backbones.every import D_IN, small
 from tests.makers.fits import per_class, short
 

@@ -16,7 +16,7 @@ from foci.selectors.gated import (
     choose_site,
     gate_backbone,
 )
-from foci.selectors.gates import Ste
+from foci.selectors.objective import Ste
 from tests.backbones.every import D_IN, EVERY, small
 
 LENGTHS = (9, 5)

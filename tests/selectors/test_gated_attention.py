@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from foci.backbones.layers.softmax_pooling import MAX_EXCESS, pool, softmax_weights
-from foci.backbones.layers.transformer import EncoderLayer
+from foci.backbones.attention import MAX_EXCESS, pool, softmax_weights
 from foci.backbones.models.transmil import TransMIL
+from foci.backbones.transformer import EncoderLayer
 from foci.selectors import gated as module
 from foci.selectors.gated import AttentionGated, EncoderAttentionGated, gated_attention
-from foci.selectors.gates import Soft, Ste
-from foci.selectors.losses import GatedBatch, Weights, loss_terms, total
+from foci.selectors.objective import GatedBatch, Soft, Ste, Weights, loss_terms, total
 
 HEADS, QUERIES, WIDTH = 2, 4, 3
 

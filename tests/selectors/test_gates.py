@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
-from foci.selectors.gates import (
+from foci.selectors.objective import (
     Adaptive,
     Fixed,
     Octaves,

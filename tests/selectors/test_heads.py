@@ -12,7 +12,8 @@ from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import Selector, SelectorHead, SelectorRecipe, recipe, vary
 from foci.selectors.evidence import evidence_columns
-from foci.selectors.heads import EvidenceHead, paper_width, scores_at
+from foci.selectors.recipes import paper_width
+from foci.selectors.selector import EvidenceHead, scores_at
 from tests.backbones.every import small
 from tests.makers.fits import judge_by, short
 

@@ -15,8 +15,7 @@ from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import FitEpoch, FittedSelector, Selector, SelectorHead, SelectorRecipe
-from foci.selectors.fitting import STATE, new_head
-from foci.selectors.loop import randomness
+from foci.selectors.fitting import STATE, new_head, randomness
 from tests.backbones.every import small
 from tests.makers.cohorts import D
 from tests.makers.fits import judge_by, per_class, same, short
@@ -301,7 +300,7 @@ def test_weights_that_are_not_finite_end_the_fit(name: str, cohort: Cohort) -> N
 def test_a_validation_loss_that_is_not_finite_ends_the_fit(
     plan: SelectorRecipe, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foci.selectors.loop.validate", lambda fit: (math.inf, {}))
+    monkeypatch.setattr("foci.selectors.fitting.validate", lambda fit: (math.inf, {}))
     message = r"epoch 1: the validation loss is inf; lower schedule.peak"
     with pytest.raises(FociError, match=message):
         selectors.fit(small("abmil", "paper", 2), cohort, plan)

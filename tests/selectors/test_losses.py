@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from foci.backbones import CallableBackbone
-from foci.selectors import losses
+from foci.selectors import objective as losses
 from foci.selectors.gated import gate_backbone
-from foci.selectors.gates import Soft, Ste
-from foci.selectors.losses import GatedBatch, Weights, loss_terms, total
+from foci.selectors.objective import GatedBatch, Soft, Ste, Weights, loss_terms, total
 from tests.backbones.every import D_IN, EVERY, small
 
 LOGITS = torch.tensor([[0.0, math.log(3.0)], [math.log(9.0), 0.0]])  # p_1 = 0.75; p_0 = 0.9

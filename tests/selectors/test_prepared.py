@@ -11,7 +11,7 @@ from foci.bags import Cohort
 from foci.errors import BagError, FociError
 from foci.selectors import Target
 from foci.selectors.gated import gate_backbone
-from foci.selectors.losses import unit_box
+from foci.selectors.objective import unit_box
 from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import small
 from tests.makers.cohorts import planted

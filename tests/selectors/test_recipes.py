@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from foci.errors import FociError
 from foci.selectors import DEFAULT, RECIPES, recipe, vary
-from foci.selectors.gates import Adaptive, Fixed, Octaves, Soft, Ste
+from foci.selectors.objective import Adaptive, Fixed, Octaves, Soft, Ste
 from foci.selectors.recipes import Schedule
 
 PAGE = Path(__file__).parents[2] / "docs" / "selector.md"

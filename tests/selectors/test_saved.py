@@ -14,7 +14,7 @@ from foci import selectors
 from foci.backbones import CallableBackbone, fingerprint
 from foci.errors import CheckpointError, FociError
 from foci.selectors import recipe, vary
-from foci.selectors.heads import paper_width
+from foci.selectors.recipes import paper_width
 from tests.backbones.every import D_IN, small
 from tests.makers.cohorts import planted
 from tests.makers.fits import judge_by, per_class

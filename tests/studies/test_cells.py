@@ -19,7 +19,7 @@ from foci.engines.base import InProcess
 from foci.errors import FociError
 from foci.selectors import recipe, vary
 from foci.selectors.fitting import new_head
-from foci.selectors.losses import unit_box
+from foci.selectors.objective import unit_box
 from foci.studies import cells
 from foci.studies.cells import (
     VALIDATION,
@@ -29,9 +29,8 @@ from foci.studies.cells import (
     train_jointly,
     validation_aukc,
 )
-from foci.studies.estimates import Tally
 from foci.studies.plan import StudyFolder
-from foci.studies.run import CellWork, run_plan
+from foci.studies.run import CellWork, Tally, run_plan
 from foci.studies.study import read_cohort
 from tests.backbones.every import small
 from tests.makers.cohorts import planted

@@ -105,6 +105,9 @@ def test_half_open_connections_leave_room_for_readers(
         with browser.open(address, timeout=5) as answer:
             assert answer.status == 200
         assert len(server.server_state.connections) <= 96 // 3 + 2
+        for one in list(server.server_state.connections):
+            own = one.transport.get_extra_info("socket")
+            assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "no answer waits"
         start = time.monotonic()
         while len(server.server_state.connections) > 1 and time.monotonic() - start < 10:
             half[-1].send(b"x")  # a letter now and then does not keep it open

@@ -17,8 +17,8 @@ import { slideView } from "./slides/view";
 export function startAuditPage(payload: AuditPayload): void {
   const { carried, gallery } = payload;
   if (carried) {
-    find("#chart")!.replaceChildren(carriedChart(carried, CHART, true), shaded(payload));
-    startSaving(carried);
+    find("#chart")!.replaceChildren(carriedChart(carried, payload.map_called, CHART, true), shaded(carried));
+    startSaving(carried, payload.map_called);
   }
   startCopying();
   if (gallery) {
@@ -40,16 +40,16 @@ export function startAuditPage(payload: AuditPayload): void {
 
 const CHART = 372;
 
-function shaded({ level, carried }: AuditPayload): HTMLElement {
-  const banded = Object.values(carried!.lines).some(({ low }) => low.some((end) => end !== null));
-  const said = banded ? `Shaded: ${Math.round(100 * level)}% interval over patients. ` : "";
-  const proven = carried!.minimum ? "Thin line: proven, no order can lie above it." : "";
+function shaded({ lines, minimum }: Carried): HTMLElement {
+  const banded = Object.values(lines).some(({ low }) => low.some((end) => end !== null));
+  const said = banded ? "Shaded: interval over patients, for each line alone. " : "";
+  const proven = minimum ? "Thin line: proven, no order can lie above it." : "";
   return h("figcaption", {}, said + proven);
 }
 
-function startSaving(chart: Carried): void {
+function startSaving(chart: Carried, map: string): void {
   const [width, name] = [900, `${document.title.split(":")[0].replace(/[^\w.-]+/g, "-")}-carried`];
-  const svg = () => drawCarried(chart, width, CHART, true);
+  const svg = () => drawCarried(chart, map, width, CHART, true);
   const text = () => svgText(svg(), colour("--page"));
   find("#save-svg")!.addEventListener("click", () =>
     saveFile(`${name}.svg`, text(), "image/svg+xml"),

@@ -162,9 +162,9 @@ class AuditedSlide:
             lower bound of it; None where there is neither. See :func:`foci.rankings.minimal_set`.
         k_star_kind: :attr:`foci.metrics.MinimalSet.kind`; None if it could not be read.
         k_star_theorem: What proves it; None if nothing does.
-        time: Until the event or the last visit; None where it is unknown.
-        event: 1 where the event was seen then, else 0; None where it is unknown.
-        value: The number that a regression predicts; None where it is unknown.
+        outcome: What a risk, a number or labels are compared with: time and event, the number, or 0
+            or 1 for every label (:attr:`foci.bags.Slide.outcome`); None where it is unknown.
+        label_outputs: Log-odds that a model of labels gives each of them; None of any other.
     """
 
     slide_id: str
@@ -186,12 +186,16 @@ class AuditedSlide:
     k_star: int | None = None
     k_star_kind: str | None = None
     k_star_theorem: str | None = None
-    time: float | None = None
-    event: float | None = None
-    value: float | None = None
+    outcome: tuple[float, ...] | None = None
+    label_outputs: tuple[float, ...] | None = None
 
 
-_ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
+_ARROW = {
+    "str": pa.string(),
+    "int": pa.int32(),
+    "float": pa.float64(),
+    "tuple[float, ...]": pa.list_(pa.float64()),
+}
 SLIDE_SCHEMA = pa.schema(
     [
         pa.field(own.name, _ARROW[kind], nullable=bool(optional))
@@ -214,7 +218,11 @@ def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
     """Rows of ``slides.parquet`` as slides."""
     _check_filled(table, SLIDE_SCHEMA)
-    return tuple(AuditedSlide(**row) for row in table.to_pylist())
+    rows: list[dict[str, Any]] = table.to_pylist()
+    for row in rows:
+        for name in ("outcome", "label_outputs"):
+            row[name] = row[name] and tuple(row[name])
+    return tuple(AuditedSlide(**row) for row in rows)
 
 
 def _check_filled(table: pa.Table, schema: pa.Schema) -> None:

@@ -64,12 +64,20 @@ COUNTS_AT_ONCE = 8192
 
 
 class SlideReveal:
-    """Rank and reveal slides with one frozen classifier; ``classes`` name its outputs."""
+    """Rank and reveal slides with one frozen classifier; ``classes`` name its outputs.
+
+    ``every_label`` is the model of all labels, where the classifier is that of one of them.
+    """
 
     def __init__(
-        self, backbone: Backbone, settings: AuditSettings, classes: Sequence[str] = ()
+        self,
+        backbone: Backbone,
+        settings: AuditSettings,
+        classes: Sequence[str] = (),
+        every_label: Backbone | None = None,
     ) -> None:
         self.backbone, self.settings, self.classes = backbone, settings, tuple(classes)
+        self.every_label = every_label
         self.revealer = Revealer(backbone, recheck=settings.kappas)
         self.closed_form = choose_engine(backbone) == "closed-form"
         self.adaptive = not settings.dense and not self.closed_form
@@ -116,8 +124,15 @@ class SlideReveal:
             k_star=least.k,
             k_star_kind=least.kind,
             k_star_theorem=least.theorem or None,
+            label_outputs=self._label_outputs(embedded),
         )
         return RevealedSlide(record, tiles, curves)
+
+    def _label_outputs(self, bag: EmbeddedBag) -> tuple[float, ...] | None:
+        if self.every_label is None:
+            return None
+        whole = EmbeddedBag(self.every_label, bag.inputs, tokens=bag.tokens)
+        return tuple(whole.logits.double().tolist())
 
     def _deciding(
         self, ranking: Ranking | None, curves: Mapping[str, Sequence[Curve]], target: int
@@ -278,7 +293,6 @@ class SlideReveal:
 def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
     """Entry of a slide in ``slides.parquet``, with the hash of its features."""
     features = np.ascontiguousarray(bag.features, dtype=np.float32).reshape(-1)
-    time, event = slide.outcome if len(slide.outcome) == 2 else (None, None)
     return AuditedSlide(
         slide_id=slide.slide_id,
         case_id=slide.case_id,
@@ -295,9 +309,7 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         feature_norm=bag.feature_norm,
         feature_mean=bag.feature_mean,
         misplaced=bag.provenance.misplaced,
-        time=time,
-        event=event,
-        value=slide.outcome[0] if len(slide.outcome) == 1 else None,
+        outcome=slide.outcome or None,
     )
 
 

@@ -167,7 +167,7 @@ def show(
         Text(printable(title), style="bold"),
         Text(_population(numbers, "tiles kept" if cut else "full bag")),
         Padding(_first_screen(numbers, audit, screen.width), (1, 0, 0, 0)),
-        *_plot(numbers, screen),
+        *_plot(numbers, audit, screen),
         Padding(_answers(numbers, screen.width), (1, 0)),
         Text(QUESTION[numbers.first_view]),
         Padding(table, (1, 0)),
@@ -391,7 +391,7 @@ def _first_screen(summary: Summary, audit: StoredAudit, width: int) -> Text:
 _HEIGHTS = "·▁▂▃▄▅▆▇█"
 
 
-def carried_plot(chart: Carried) -> Text:
+def carried_plot(chart: Carried, map_called: str) -> Text:
     """The chart of the report in one line of blocks per order, four per doubling of K.
 
     A block is as high as the share of slides whose decision the first K tiles carry; a dot is none.
@@ -403,7 +403,7 @@ def carried_plot(chart: Carried) -> Text:
     last, marked = chart.ks[-1], min(32, chart.ks[-1])
     places = [2 ** (i / 4) for i in range(int(4 * math.log2(last) + 1e-9) + 1)]
     scale = "".join(f"{2**i:<4}" for i in range(int(math.log2(last)) + 1))
-    names = {chart.map: PLAIN_NAMES.get(chart.map, chart.map), "random": PLAIN_NAMES["random"]}
+    names = {chart.map: map_called, "random": PLAIN_NAMES["random"]}
     text = Text("Share of slides whose decision the first K tiles carry\n", style="bold")
     for name, line in chart.lines.items():
         called = names.get(name, "best order found")
@@ -415,14 +415,17 @@ def carried_plot(chart: Carried) -> Text:
     return text
 
 
-def _plot(summary: Summary, screen: Console) -> list[RenderableType]:
+def _plot(summary: Summary, audit: StoredAudit, screen: Console) -> list[RenderableType]:
     """The chart, where the terminal has the signs and the width for it."""
     from rich.padding import Padding
+
+    from foci.reports.text import plain_name
 
     can = screen.is_terminal and screen.encoding.lower().startswith("utf") and screen.width >= 70
     if not can or summary.carried is None:
         return []
-    return [Padding(carried_plot(summary.carried), (1, 0, 0, 0))]
+    called = plain_name(summary.map, audit.manifest)
+    return [Padding(carried_plot(summary.carried, called), (1, 0, 0, 0))]
 
 
 def _answers(summary: Summary, width: int) -> Text:

@@ -11,12 +11,21 @@ from dataclasses import dataclass
 from foci._version import __version__
 from foci.audits.manifest import Manifest
 from foci.audits.measure import MOST_SURE
-from foci.audits.records import Summary
-from foci.audits.settings import RANDOM
+from foci.audits.records import AnswersAtShare, CarriedLine, Summary
+from foci.audits.settings import RANDOM, SHARE
 from foci.metrics.answers import BELIEVED, Belief, BetterOrder
 from foci.outputs import SCALARS
-from foci.reports.text import Tone, fixed, is_stand_in, percent, performance, tiles, tone_of
-from foci.words import PLAIN_NAMES, counted
+from foci.reports.text import (
+    Tone,
+    fixed,
+    is_stand_in,
+    percent,
+    performance,
+    plain_name,
+    tiles,
+    tone_of,
+)
+from foci.words import counted, listed
 
 QUESTION = "Can I believe this heat map?"
 
@@ -52,6 +61,15 @@ _BETTER: dict[BetterOrder, str] = {
     "not assessable": "It is open whether another order is better",
 }
 
+_PROVEN: dict[BetterOrder, str] = {
+    "native suffices": "No order is better by a size that matters",
+    "inconclusive": "Whether a better order would matter is open",
+}
+"""Where the best order is proven, and the map is compared with it."""
+
+_CLEAR = "clearly on one side of the cut"
+"""What a risk or a number is where a class would be sure."""
+
 MARKED = 32
 """Count of tiles at which the chart is read in words."""
 
@@ -80,12 +98,9 @@ class FirstScreen:
 def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
     """The answer in a word, two sentences of counts, and what they mean."""
     found, chart = summary.answers, summary.carried
-    relative = next(iter(found.relative), None)
-    in_use = chart is not None and chart.relative is not None and relative is not None
-    belief = relative.map if in_use and relative is not None else found.map.answer
-    sure = f"at least {percent(summary.kappa)} sure"
-    if summary.output in SCALARS:
-        sure = "clear of the cut"
+    relative = next((one for one in found.relative if one.share == SHARE), None)
+    in_use = relative if chart is not None and chart.relative is not None else None
+    belief = found.map.answer if in_use is None else in_use.map
     few = found.n_slides > 0 and found.n_decided < MOST_SURE * found.n_slides
     notices = []
     if is_stand_in(manifest):
@@ -94,20 +109,19 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
             ("Not the model's own map.", f"{name} gives no tile attention; this is a stand-in.")
         )
     if few:
-        only = f"Only {found.n_decided or 'none'} of {counted(found.n_slides, 'slide')}"
-        if not found.n_decided:
-            only = f"None of the {counted(found.n_slides, 'slide')}"
-        what = "is" if found.n_decided <= 1 else "are"
-        if in_use:
-            more = "The answer is relative to each slide's own confidence."
+        all_slides = "over all slides, sure or not"
+        if in_use is not None:
+            more = f"So this answer is {all_slides}."
         elif relative is None:
             more = ""
         else:
-            word = WORDS[relative.map]
-            more = f"Relative to each slide's own confidence the answer is: {word}."
-        notices.append((f"{only} {what} {sure}.", more))
+            also = "also " * (relative.map == belief)
+            more = f"{all_slides.capitalize()}, the answer is {also}{WORDS[relative.map]}."
+        notices.append((_few_sure(summary), more))
     full = summary.full_bag
-    performance_ = [("AUC", fixed(full.auc))] if full.auc is not None else performance(full)
+    performance_ = performance(full)
+    if not performance_ and full.auc is not None:
+        performance_ = [("AUC", fixed(full.auc))]
     synthetic = any(note.startswith("Synthetic") for note in manifest.notes)
     split = f"{manifest.split} " if manifest.split else ""
     return FirstScreen(
@@ -119,16 +133,28 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
         notices=tuple(notices),
         word=WORDS[belief],
         tone=tone_of(belief),
-        sentences=tuple(_in_counts(summary, belief)),
-        definition=_definition(summary, sure, told=few),
+        sentences=tuple(_in_counts(summary, belief, in_use)),
+        definition=_definition(summary, told=few),
     )
 
 
-def _in_counts(summary: Summary, belief: Belief) -> Iterator[str]:
+def _few_sure(summary: Summary) -> str:
+    """That the model is sure of few slides."""
+    n = summary.answers.n_decided
+    of = f"{n} of {counted(summary.answers.n_slides, 'slide')}"
+    if summary.output in SCALARS:
+        return f"Only {of} {'is' if n == 1 else 'are'} {_CLEAR}." if n else f"No slide is {_CLEAR}."
+    sure = f"The model is at least {percent(summary.kappa)} sure"
+    return f"{sure} of only {of}." if n else f"{sure} of no slide."
+
+
+def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) -> Iterator[str]:
     """The answer in counts of slides."""
     found, chart = summary.answers, summary.carried
     if belief in _BECAUSE:
         yield _BECAUSE[belief]
+    elif found.map.only and in_use is None:
+        yield f"But only on slides called {listed(found.map.only)}."
     if chart is None or belief == "not assessable":
         yield found.map.sentences[0]
     if chart is None:
@@ -138,23 +164,33 @@ def _in_counts(summary: Summary, belief: Belief) -> Iterator[str]:
         # the rule then compares the area under the remove curve
         yield "No few tiles carry a decision here: judged by what the model loses without them."
     first = f"The first {k} tiles" if k > 1 else "The first tile"
-    mine = _slides_of(chart.count_at(chart.map, k), n)
-    yield f"{first} of this map {'carry' if k > 1 else 'carries'} the decision on {mine}" + (
-        f"; {k} random tiles on {chart.count_at(RANDOM, k) or 'none'}."
-        if RANDOM in chart.lines
-        else "."
-    )
+    mine = f"{chart.count_at(chart.map, k) or 'none'} of {counted(n, 'slide')}"
+    said = f"{first} of this map {'carry' if k > 1 else 'carries'} the decision on {mine}"
+    if RANDOM in chart.lines:
+        said += f"; as many random tiles on {chart.count_at(RANDOM, k) or 'none'}"
     typical = "" if chart.typical is None else f"{counted_tiles(chart.typical)} on a typical slide"
-    if chart.best is None:
-        if typical:
-            yield f"{typical[:1].upper()}{typical[1:]} carry the decision."
-        return
-    best = f"{chart.count_at(chart.best, k)} of {n}"
-    yield f"{_BETTER[found.order.answer]}: {best}{', and ' + typical if typical else ''}."
-
-
-def _slides_of(count: int, n: int) -> str:
-    return f"{count or 'none'} of {counted(n, 'slide')}"
+    counts = []
+    if chart.best is not None:
+        counts = [f"{chart.count_at(chart.best, k)} of {n}{typical and f', and {typical}'}"]
+    elif typical:
+        said += f". It takes {typical}"
+    yield f"{said}."
+    order, against = found.order.answer, found.order.against_native
+    better = _BETTER[order]
+    if in_use is not None:
+        better, counts = _BETTER[in_use.order], counts or ["see the details"]
+    elif against is not None:
+        if chart.best is None and chart.minimum is not None and found.order.efficiency is not None:
+            # the best order is proven, but the map stays the one in use
+            better = _PROVEN.get(order, better)
+            best = CarriedLine(share=chart.minimum, low=[], high=[]).at(chart.ks, k)
+            counts = [f"the best possible carries {int(best * n + 0.5)}"]
+        # the bands of two lines may overlap: what decides is the comparison on each slide
+        axes = [axis for axis in (against.necessity, against.sufficiency) if axis is not None]
+        one = next((axis for axis in axes if axis.result in ("better", "worse")), axes[0])
+        wins, losses = one.wins or "none", one.losses or "none"
+        counts += [f"slide by slide better on {wins}, worse on {losses}"]
+    yield f"{better}: {'; '.join(counts)}." if counts else f"{better}."
 
 
 def counted_tiles(value: float) -> str:
@@ -166,20 +202,23 @@ def counted_tiles(value: float) -> str:
     return f"{tiles(value)} tile{'s' * (value != 1)}"
 
 
-def _definition(summary: Summary, sure: str, told: bool) -> str:
+def _definition(summary: Summary, told: bool) -> str:
     """What carrying means, and on which slides it was measured."""
     found, chart = summary.answers, summary.carried
     meaning = "these tiles alone give the decision, and without them it changes."
+    on = "Measured on the slides where the model is sure."
     if chart is not None and chart.relative is not None:
-        given = f"{percent(chart.relative)} of the slide's own confidence"
-        meaning = f"these tiles alone give {given}, and without them the decision changes."
+        meaning = (
+            f"these tiles alone make the model {percent(chart.relative)} as sure as the whole "
+            "slide does, and without them the decision changes."
+        )
         on = "Measured on all slides."
-    elif told or not found.n_decided:
-        on = "Measured on the slides where the model is sure."
-    else:
-        who = "its output is" if summary.output in SCALARS else "the model is"
+    elif not told and found.n_decided:
+        sure = f"the model is at least {percent(summary.kappa)} sure"
+        if summary.output in SCALARS:
+            sure = f"the output is {_CLEAR}"
         slides = counted(found.n_slides, "slide")
-        on = f"Measured on the {found.n_decided} of {slides} where {who} {sure}."
+        on = f"Measured on the {found.n_decided} of {slides} where {sure}."
     return f"{meaning} {on} Says what this model uses, not what is diagnostic."
 
 
@@ -206,7 +245,7 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
             ends = line.low[at], line.high[at]
             spread_ = "" if None in ends else f", {level} interval {percent(ends[0])} to "
             spread_ += "" if None in ends else percent(ends[1])
-            called = PLAIN_NAMES.get(name, name)
+            called = plain_name(name, manifest)
             lines.append(f"{called} {percent(line.share[at])}{spread_}")
         typical = "" if chart.typical is None else counted_tiles(chart.typical)
         parts.append(
@@ -223,7 +262,7 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
     for comparison in (found.map.comparison, found.order.against_native):
         axis = None if comparison is None else comparison.necessity or comparison.sufficiency
         if comparison is not None and axis is not None:
-            first, second = (PLAIN_NAMES.get(n, n) for n in (comparison.first, comparison.second))
+            first, second = (plain_name(n, manifest) for n in (comparison.first, comparison.second))
             parts.append(
                 f"By {axis.measure}, {first} was better than {second} on {axis.wins} and worse on "
                 f"{axis.losses} of {counted(axis.n_slides, 'slide')} "

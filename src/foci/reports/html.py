@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from latex2mathml.converter import convert
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pydantic import BaseModel
 
 from foci._version import __version__
@@ -112,10 +113,18 @@ def _environment() -> Environment:
     for filter_ in (fixed, tiles, percent, with_spread):
         environment.filters[filter_.__name__] = filter_
     environment.filters |= {"ends": spread, "tone": tone_of, "quartiles": quartiles}
-    environment.filters |= {"percent_ends": percent_ends}
+    environment.filters |= {"percent_ends": percent_ends, "with_bold_counts": _with_bold_counts}
     # equations are our own, and tested to be well-formed
     environment.filters["mathml"] = lambda latex: Markup(mathml(latex))  # noqa: S704
     return environment
+
+
+_COUNTS = re.compile(r"(?:\d+|none) of \d+|[\d.]+ tiles?(?= on a typical)")
+
+
+def _with_bold_counts(sentence: str) -> Markup:
+    """A sentence of the first screen; what it counts stands out."""
+    return Markup(_COUNTS.sub(r"<b>\g<0></b>", str(escape(sentence))))  # noqa: S704
 
 
 def mathml(latex: str, display: Literal["inline", "block"] = "inline") -> str:

@@ -265,6 +265,7 @@ class AuditPayload(Record):
     rankings: list[RankingColumns]
     headline: str
     map: str
+    map_called: str
     carried: Carried | None
     gallery: Gallery | None
     level: float
@@ -279,6 +280,7 @@ class ComparedAudit(Record):
     """One audit on a comparison page."""
 
     name: str
+    map_called: str
     carried: Carried | None
 
 
@@ -286,7 +288,6 @@ class ComparisonPayload(Record):
     """Everything that the figures of a comparison page need."""
 
     kind: Literal["comparison"] = "comparison"
-    level: float
     audits: list[ComparedAudit]
 
 

@@ -24,7 +24,7 @@ from foci.audits.records import (
     ReadoutRow,
     Summary,
 )
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import NATIVE, AuditSettings, View
 from foci.metrics import seed_spread
 from foci.reports.models import AuditPayload, Fate
 from foci.words import PLAIN_NAMES, counted, decimals, in_percent
@@ -180,6 +180,12 @@ class Answer:
 def is_stand_in(manifest: Manifest) -> bool:
     """Whether the map is a score that stands in for the attention which the model lacks."""
     return manifest.backbone.score == "proxy" and not manifest.settings.map
+
+
+def plain_name(ranking: str, manifest: Manifest) -> str:
+    """What a ranking is called on a first screen."""
+    stand_in = ranking == NATIVE and is_stand_in(manifest)
+    return "stand-in map" if stand_in else PLAIN_NAMES.get(ranking, ranking)
 
 
 @dataclass(frozen=True)
@@ -368,8 +374,13 @@ def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
 
 
 def performance(full: FullBag) -> Facts:
-    """How well a risk or a number fits what was observed, with intervals over patients."""
-    named = (("C-index", full.c_index), ("R2", full.r_squared), ("Spearman", full.spearman))
+    """How well a risk, a number or labels fit what was observed, with intervals over patients."""
+    named = (
+        ("C-index", full.c_index),
+        ("R2", full.r_squared),
+        ("Spearman", full.spearman),
+        ("macro AUC", full.macro_auc),
+    )
     return [
         (name, f"{fixed(one.estimate)} ({fixed(one.low)} to {fixed(one.high)})")
         for name, one in named
@@ -436,11 +447,12 @@ def plain_tables(data: AuditPayload) -> list[PlainTable]:
     chart, gallery = data.carried, data.gallery
     found = []
     if chart is not None:
+        names = {**PLAIN_NAMES, chart.map: data.map_called}
         counts = [k for k in chart.ks if k & (k - 1) == 0]
         found.append(
             PlainTable(
                 "Share of slides whose decision the first K tiles carry",
-                ("K", *(PLAIN_NAMES.get(name, name) for name in chart.lines)),
+                ("K", *(names.get(name, name) for name in chart.lines)),
                 tuple(
                     (str(k), *(percent(line.at(chart.ks, k)) for line in chart.lines.values()))
                     for k in counts
@@ -453,7 +465,7 @@ def plain_tables(data: AuditPayload) -> list[PlainTable]:
         found.append(
             PlainTable(
                 f"Slides, map fails first{cut}",
-                ("slide", "patient", "called", "the model's map"),
+                ("slide", "patient", "called", data.map_called),
                 tuple(
                     (
                         slides.id[row],

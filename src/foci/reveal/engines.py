@@ -25,8 +25,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
-from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
+from foci.backbones.transformer import EncoderLayer
 from foci.errors import FociError
 from foci.reveal import K_MAX, Direction
 

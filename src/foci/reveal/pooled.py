@@ -30,8 +30,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from foci.backbones import Backbone
-from foci.backbones.base import declared
-from foci.backbones.layers.softmax_pooling import (
+from foci.backbones.attention import (
     RISE,
     always_in,
     pool,
@@ -39,6 +38,7 @@ from foci.backbones.layers.softmax_pooling import (
     softmax_weights,
     with_empty_tile,
 )
+from foci.backbones.base import declared
 from foci.backbones.models._pooled import PooledBackbone
 from foci.reveal.engines import Batches, Prefixes
 

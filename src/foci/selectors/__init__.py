@@ -11,10 +11,9 @@ from foci.registry import lazy_names
 
 if TYPE_CHECKING:
     from foci.selectors.fitting import fit
-    from foci.selectors.heads import SelectorHead
     from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
     from foci.selectors.saved import check_free, load, save
-    from foci.selectors.selector import FitEpoch, FittedSelector, Selector
+    from foci.selectors.selector import FitEpoch, FittedSelector, Selector, SelectorHead
 
 __all__ = [
     "DEFAULT",
@@ -40,10 +39,9 @@ ChooseBy = Literal["aukc", "loss", "decisive"]
 
 _MODULES = {
     "fitting": ("fit",),
-    "heads": ("SelectorHead",),
     "recipes": ("DEFAULT", "RECIPES", "SelectorRecipe", "recipe", "vary"),
     "saved": ("check_free", "load", "save"),
-    "selector": ("FitEpoch", "FittedSelector", "Selector"),
+    "selector": ("FitEpoch", "FittedSelector", "Selector", "SelectorHead"),
 }
 _HOMES = {name: f"foci.selectors.{module}" for module, names in _MODULES.items() for name in names}
 

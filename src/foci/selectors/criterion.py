@@ -22,9 +22,8 @@ from foci.reveal import GRID, KAPPA, EmbeddedBag, Revealer
 from foci.reveal.engines import default_counts
 from foci.reveal.pooled import pools
 from foci.selectors.evidence import columns_of
-from foci.selectors.heads import EvidenceHead
 from foci.selectors.prepared import PreparedBags
-from foci.selectors.selector import Selector
+from foci.selectors.selector import EvidenceHead, Selector
 
 TUNING_SLIDES = 100
 """Most training slides that are read to choose a mix."""

@@ -16,12 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from foci.backbones.attention import MAX_EXCESS, pool, softmax_weights
 from foci.backbones.base import Backbone, GateSite, declared
 from foci.backbones.freezing import device_and_dtype
-from foci.backbones.layers.softmax_pooling import MAX_EXCESS, pool, softmax_weights
-from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
+from foci.backbones.transformer import EncoderLayer
 from foci.errors import FociError
 
 Tiles = Mapping[str, Tensor]
@@ -114,7 +114,7 @@ def gated_attention(q: Tensor, k: Tensor, v: Tensor, gate: Tensor, n_open: int) 
 
     The output comes from the fused kernel, which keeps no weights. The backward pass computes them
     again, for some queries at a time, with the cap of
-    :func:`~foci.backbones.layers.softmax_pooling.softmax_weights`.
+    :func:`~foci.backbones.attention.softmax_weights`.
 
     Args:
         q: Queries ``[1, heads, n_queries, d / heads]``.

@@ -18,7 +18,7 @@ from foci.reveal import KAPPA, EmbeddedBag
 from foci.selectors import Target
 from foci.selectors.evidence import evidence_columns
 from foci.selectors.gated import GatedBackbone
-from foci.selectors.losses import GatedBatch, unit_box
+from foci.selectors.objective import GatedBatch, unit_box
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,33 @@ from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
 from foci.selectors import ChooseBy, Target
-from foci.selectors.gates import Adaptive, Budget, Fixed, Gate, Octaves, Soft, Ste
-from foci.selectors.heads import HIDDEN, paper_width
-from foci.selectors.losses import Weights
+from foci.selectors.objective import Adaptive, Budget, Fixed, Gate, Octaves, Soft, Ste, Weights
 
 _MOST = 1e30  # a larger rate overflows single precision in AdamW
+
+
+HIDDEN = 256
+"""Hidden width of the head, unless a recipe says otherwise."""
+
+PAPER_PARAMETERS = 132_609
+"""Size of the paper's head, on any of its classifiers."""
+
+
+def paper_width(d: int) -> int:
+    r"""Hidden width at which a head with one score has the paper's number of parameters.
+
+    LayerNorm, two linear layers and their biases are
+
+    .. math:: 2d + (dh + h) + (h + 1) = (d + 2)(h + 2) - 3
+
+    parameters on tokens of width d. Width and token width may be exchanged: :math:`512 \to 256` and
+    :math:`256 \to 512` have 132,609 both. Solved for h and rounded, for other token widths the
+    number is reached to within :math:`d / 2 + 1`.
+
+    >>> [paper_width(d) for d in (512, 256, 384)]
+    [256, 512, 342]
+    """
+    return max(1, round((PAPER_PARAMETERS + 3) / (d + 2)) - 2)
 
 
 class Schedule(BaseModel):
@@ -80,10 +102,10 @@ class SelectorRecipe(BaseModel):
         note: One line about it.
         class_conditional: One score per class, read at the target class, instead of one score.
         width: Hidden width of the head; ``"paper"`` for the width at which a head with one score
-            has the paper's 132,609 parameters, see :func:`foci.selectors.heads.paper_width`.
+            has the paper's 132,609 parameters, see :func:`paper_width`.
         start: What the scores are before the first step: ``"random"``, a head with random weights;
-            ``"tuned"``, an :class:`~foci.selectors.heads.EvidenceHead` with the mix of columns that
-            did best on training slides. It learns a correction from the tokens where tiles
+            ``"tuned"``, an :class:`~foci.selectors.selector.EvidenceHead` with the mix of columns
+            that did best on training slides. It learns a correction from the tokens where tiles
             interact, which is in every classifier without pooling.
         sites: Where the gate acts; the first site that the backbone offers is used.
         dense: Under a feature gate before a bias-free ReLU projection, whether a tile with gate 0

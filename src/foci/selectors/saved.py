@@ -33,9 +33,16 @@ from foci.files.lock import alone_in
 from foci.reveal.pooled import pools
 from foci.selectors import Target
 from foci.selectors.evidence import column_names
-from foci.selectors.heads import EvidenceHead, Head, SelectorHead
 from foci.selectors.recipes import SelectorRecipe
-from foci.selectors.selector import FitEpoch, FittedSelector, Identity, Selector
+from foci.selectors.selector import (
+    EvidenceHead,
+    FitEpoch,
+    FittedSelector,
+    Head,
+    Identity,
+    Selector,
+    SelectorHead,
+)
 
 FORMAT = 1
 """Of ``selector.json``; any other is refused."""

@@ -44,14 +44,11 @@ from foci.progress import showing
 from foci.reveal import Revealer
 from foci.selectors import Target
 from foci.selectors.criterion import aukc_on_grid
-from foci.selectors.fitting import new_head
+from foci.selectors.fitting import new_head, randomness
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
-from foci.selectors.gates import Adaptive
-from foci.selectors.heads import Head, scores_at
-from foci.selectors.loop import randomness
-from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
+from foci.selectors.objective import Adaptive, GatedBatch, loss_terms, total, unit_box
 from foci.selectors.recipes import SelectorRecipe
-from foci.selectors.selector import FittedSelector
+from foci.selectors.selector import FittedSelector, Head, scores_at
 from foci.studies.plan import Cell, StudyFolder, audit_settings, training_settings
 from foci.studies.study import Study, data_digest, read_cohort
 

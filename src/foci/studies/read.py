@@ -35,7 +35,7 @@ from foci.metrics import (
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, defined_mean
 from foci.selectors import recipe, vary
-from foci.selectors.gates import Adaptive
+from foci.selectors.objective import Adaptive
 from foci.selectors.saved import METADATA, read_metadata
 from foci.studies.cells import SHORT, VALIDATION, CostResult, JointResult, read_unchanged
 from foci.studies.plan import MAIN, N_CAP, Cell, Plan, StudyFolder

@@ -28,7 +28,7 @@ class SlideFlags(Record):
     Attributes:
         undecided: The model itself is less than kappa sure of the whole slide.
         falls_back: Under native or the best ranking, some seed reaches kappa and loses it again.
-        shared: Share of the first tiles that both rankings have in common (Jaccard index).
+        shared: Share of the first tiles of one ranking that the other has among its own.
         image: A whole-slide image was found.
     """
 
@@ -52,6 +52,7 @@ class ViewerCohort(Record):
         best: The ranking that it is compared with; None where there is no other.
         shared_of: How many first tiles ``flags.shared`` compares.
         flags: By slide.
+        names: What every ranking is called on the page.
         colours: Of every ranking, on a light and on a dark ground.
     """
 
@@ -66,6 +67,7 @@ class ViewerCohort(Record):
     best: str | None
     shared_of: int
     flags: SlideFlags
+    names: dict[str, str]
     colours: dict[str, tuple[str, str]]
 
 

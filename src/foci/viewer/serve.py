@@ -195,7 +195,8 @@ def listening(host: str, port: int | None) -> socket.socket:
     wanted = [*range(PORT, PORT + _PORTS_TRIED), 0] if port is None else [port]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for one in wanted:
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sends answers at once only where TCP is named; else each waits 40 ms.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, one))

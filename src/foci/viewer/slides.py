@@ -28,7 +28,7 @@ from foci.viewer.models import (
     ViewerSlide,
 )
 from foci.viewer.pictures import SIDE, OpenImages, Pictures, Pyramid, stamp_of
-from foci.words import colour_of
+from foci.words import PLAIN_NAMES, colour_of
 
 FIRST = 8
 """Tiles that two rankings are compared by."""
@@ -123,6 +123,7 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
         best=best,
         shared_of=FIRST,
         flags=_flags(catalogue, native, best),
+        names={name: PLAIN_NAMES.get(name, name) for name in audit.curves.rankings},
         colours={
             name: (colour_of(name), colour_of(name, dark=True)) for name in audit.curves.rankings
         },
@@ -163,7 +164,7 @@ def _flags(catalogue: Catalogue, native: str, best: str | None) -> SlideFlags:
 
 
 def _shared(audit: StoredAudit, columns: list[list[str]]) -> list[float | None]:
-    """Jaccard index of the first tiles of two rankings, of the first seed of each."""
+    """Share of their first tiles that two rankings have in common, the first seed of each."""
     names = audit.curves.slide_ids
     if len(columns) < 2 or not all(columns):
         return [None] * len(names)
@@ -171,7 +172,7 @@ def _shared(audit: StoredAudit, columns: list[list[str]]) -> list[float | None]:
     by_slide: dict[str, float] = {}
     for tiles in audit.tiles():
         a, b = (set(tiles.order(name)[:FIRST].tolist()) for name in (first, second))
-        by_slide[tiles.slide_id] = round(len(a & b) / len(a | b), 4)
+        by_slide[tiles.slide_id] = round(len(a & b) / len(a), 4)
     return [by_slide.get(name) for name in names]
 
 

@@ -50,7 +50,7 @@ function crc32(text: string): number {
 
 /** Colour of a band around a line. */
 export function shade(ink: Ink): string {
-  return `${stroke(ink)}${theme() === "dark" ? "2e" : "22"}`;
+  return `${stroke(ink)}${theme() === "dark" ? "26" : "18"}`;
 }
 
 export function stroke(ink: Ink): string {

@@ -29,14 +29,13 @@ export interface Drawn {
 }
 
 /** The lines of the chart, the one that matters most last, so that it lies on top. */
-export function drawnLines(chart: Carried): Drawn[] {
+export function drawnLines(chart: Carried, map: string): Drawn[] {
   const order = ["random", chart.best, chart.map].filter((name) => name && name in chart.lines);
   return [...new Set(order as string[])].map((ranking) => {
-    const plain = ranking === "native" ? "the model's map" : ranking;
-    const name = { random: "random tiles", [chart.best ?? ""]: "best order found" }[ranking];
+    const names = { random: "random tiles", [chart.best ?? ""]: "best order found" };
     return {
       ranking,
-      name: name ?? plain,
+      name: names[ranking] ?? map,
       ink: inkOf(ranking),
       ...chart.lines[ranking],
       says: `${percent(valueAt(chart, chart.lines[ranking].share, mark(chart)))} at ${counted(mark(chart))}`,
@@ -53,8 +52,14 @@ export function valueAt({ ks }: Carried, share: number[], k: number): number {
 const mark = ({ ks }: Carried) => Math.min(MARKED, ks[ks.length - 1]);
 const counted = (k: number) => `${tiles(k)} tile${k === 1 ? "" : "s"}`;
 
-export function carriedChart(chart: Carried, height: number, titled: boolean): HTMLElement {
-  const draw = (width: number) => drawCarried(chart, width, height, titled);
+/** `map`: what the judged map is called. */
+export function carriedChart(
+  chart: Carried,
+  map: string,
+  height: number,
+  titled: boolean,
+): HTMLElement {
+  const draw = (width: number) => drawCarried(chart, map, width, height, titled);
   const element = drawnToWidth("carried", draw);
   onTheme(element, () => element.clientWidth && element.replaceChildren(draw(element.clientWidth)));
   return element;
@@ -63,11 +68,12 @@ export function carriedChart(chart: Carried, height: number, titled: boolean): H
 /** The chart as SVG that needs no style sheet, so that it can be saved as it is. */
 export function drawCarried(
   chart: Carried,
+  map: string,
   width: number,
   height: number,
   titled: boolean,
 ): SVGSVGElement {
-  const lines = drawnLines(chart);
+  const lines = drawnLines(chart, map);
   const wide = width >= WIDE;
   const head = titled ? 30 : 6;
   // Charts beside each other keep space for the same labels.

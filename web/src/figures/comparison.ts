@@ -7,8 +7,8 @@ const HEIGHT = 250;
 
 export function comparisonCharts({ audits }: ComparisonPayload): void {
   for (const place of document.querySelectorAll<HTMLElement>(".multiple-chart")) {
-    const chart = audits[Number(place.dataset.audit)].carried;
-    if (chart) place.replaceChildren(carriedChart(chart, HEIGHT, false));
+    const { carried, map_called } = audits[Number(place.dataset.audit)];
+    if (carried) place.replaceChildren(carriedChart(carried, map_called, HEIGHT, false));
     else place.textContent = "No slide is sure, or no tiles were removed: nothing to draw.";
   }
 }

@@ -16,11 +16,12 @@ export function minimumCell(least: number | null, proof: string | null): string 
   return proof === "exact" ? String(least) : `≥ ${least}`;
 }
 
-/** "native: 10 tiles, proven minimum 9"; null where nothing is measured and nothing proven. */
+/** "deciding tiles, one-tile test: 10 tiles, proven minimum 9"; null where nothing is measured and nothing proven. */
 export function decidingText(
   { slides }: AuditPayload,
   index: number,
   rankings: (string | null)[],
+  called: Record<string, string>,
 ): string | null {
   const proof = slides.proof[index];
   if (proof === "none, proven") return NO_SET;
@@ -30,7 +31,7 @@ export function decidingText(
     if (own === undefined || own.found[index] === null) return [];
     const count = own.decisive[index];
     const said = count === null ? "none" : `${tiles(count)} tile${count === 1 ? "" : "s"}`;
-    return [`${name}: ${said}`];
+    return [`${called[name!]}: ${said}`];
   });
   if (!counts.length) return null;
   const least = slides.k_star[index];

@@ -44,13 +44,12 @@ export function slideView(
   const sides = (["left", "right"] as const).map((id, i) =>
     slideSide(id, pair[i], data, payload.k_max, change, pick),
   );
-  const named = [payload.map === "native" ? "the model's map" : payload.map, "best order"];
   const curves = pairCurves(
     payload,
     data,
     data.removed,
     [map, beside],
-    named as [string, string],
+    [payload.map_called, "best order"],
     predicted,
     (k) => {
       move(data.ks.findLastIndex((one) => one <= k));

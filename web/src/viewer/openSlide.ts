@@ -10,6 +10,8 @@ export interface OpenSlide {
   number: number;
   id: string;
   data: SlideData;
+  /** What a column is called: its ranking in plain words, and its seed. */
+  names: Record<string, string>;
   /** Rank by tile (1 is first), by column. */
   ranks: Record<string, Uint32Array>;
   /** What the model says of the first K tiles alone, and without them, by column. */
@@ -37,6 +39,14 @@ export function openSlide(cohort: ViewerCohort, slide: ViewerSlide): OpenSlide {
     number,
     id: audit.slides.id[number],
     data,
+    names: Object.fromEntries(
+      audit.rankings.flatMap(({ name, columns }) =>
+        columns.map((one) => [
+          one,
+          cohort.names[name] + one.slice(name.length).replace("-", ", seed "),
+        ]),
+      ),
+    ),
     ranks: Object.fromEntries(data.columns.map((name) => [name, ranksOf(data.order[name])])),
     keeps: slide.keeps[VIEW] ?? {},
     deletions: slide.deletions[VIEW] ?? {},

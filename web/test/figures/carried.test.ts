@@ -22,7 +22,7 @@ const chart: Carried = {
 };
 
 test("lines are named in plain words and read at 32 tiles, the map on top", () => {
-  expect(drawnLines(chart).map(({ name, says }) => `${name}: ${says}`)).toEqual([
+  expect(drawnLines(chart, "Grad-CAM, fine").map(({ name, says }) => `${name}: ${says}`)).toEqual([
     "random tiles: 0% at 32 tiles",
     "best order found: 75% at 32 tiles",
     "Grad-CAM, fine: 25% at 32 tiles",
@@ -34,8 +34,8 @@ test("lines are named in plain words and read at 32 tiles, the map on top", () =
     ks: [1, 2, 3],
     lines: { native: line([0, 1, 1]) },
   };
-  expect(drawnLines(small).map(({ name, says }) => `${name}: ${says}`)).toEqual([
-    "the model's map: 100% at 3 tiles",
+  expect(drawnLines(small, "stand-in map").map(({ name, says }) => `${name}: ${says}`)).toEqual([
+    "stand-in map: 100% at 3 tiles",
   ]);
 });
 

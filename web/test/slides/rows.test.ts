@@ -81,16 +81,17 @@ test("every column has a text for every row", () => {
 });
 
 test("the proven minimum stands beside the deciding tiles", () => {
+  const called = { native: "the map", selector: "trained" };
   expect(rows.map(column("least").text)).toEqual(["none, proven", "18", "4", "≥ 5"]);
-  expect(decidingText(payload, 0, ["native"])).toBe(NO_SET);
-  expect(decidingText(payload, 1, ["native", null])).toBe(
-    "deciding tiles, native: 30 tiles, proven minimum 18",
+  expect(decidingText(payload, 0, ["native"], called)).toBe(NO_SET);
+  expect(decidingText(payload, 1, ["native", null], called)).toBe(
+    "deciding tiles, the map: 30 tiles, proven minimum 18",
   );
-  expect(decidingText(payload, 3, ["native", "selector"])).toBe(
-    "deciding tiles, native: 9 tiles, selector: 8 tiles, proven to be at least 5",
+  expect(decidingText(payload, 3, ["native", "selector"], called)).toBe(
+    "deciding tiles, the map: 9 tiles, trained: 8 tiles, proven to be at least 5",
   );
   const unknown = { ...payload.slides, k_star: [null], proof: ["no bound"] };
   const other = { ...payload, slides: unknown } as AuditPayload;
   expect(minimum(other)).toEqual([]);
-  expect(decidingText(other, 0, ["native"])).toBe("deciding tiles, native: none");
+  expect(decidingText(other, 0, ["native"], called)).toBe("deciding tiles, the map: none");
 });

@@ -10,9 +10,8 @@ from typing import Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
+from foci.backbones.attention import pool, prefix_pool, softmax_weights, split_head
 from foci.backbones.base import Backbone, Capabilities, declared, declares
-from foci.backbones.layers.attention import split_head
-from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 from foci.errors import FociError
 from foci.parts import Parts, Structure
 
@@ -242,6 +241,8 @@ class OrderedBackbone(Backbone):
         counts = mask.sum(dim=1)
         if bool((counts == 0).any()):
             raise FociError(self.architecture, "was given a bag without tiles", "keep at least one")
+        if bool(mask.all()):
+            return self.classify(tokens)
         rows, logits = [], []
         for count in sorted(set(counts.tolist())):
             members = (counts == count).nonzero().squeeze(1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from foci.backbones.attention import GatedAttention, head, projection, residual_adaptor
 from foci.backbones.base import architecture, preset
-from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
 from foci.backbones.models._pooled import PooledBackbone
 
 
@@ -28,7 +28,7 @@ class ABMIL(PooledBackbone):
         gated: Gated or plain attention.
         activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
         projection_bias, projection_activation, projection_layers, dropout: See
-            :func:`~foci.backbones.layers.attention.projection`.
+            :func:`~foci.backbones.attention.projection`.
         adaptor_hidden: Width inside a residual adaptor; None for no adaptor.
     """
 

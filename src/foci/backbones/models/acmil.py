@@ -6,6 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import (
+    GatedAttention,
+    HeadReadout,
+    QueryBranches,
+    pool,
+    projection,
+)
 from foci.backbones.base import (
     Batch,
     Objective,
@@ -15,13 +22,6 @@ from foci.backbones.base import (
     objective_of,
     preset,
 )
-from foci.backbones.layers.attention import (
-    GatedAttention,
-    HeadReadout,
-    QueryBranches,
-    projection,
-)
-from foci.backbones.layers.softmax_pooling import pool
 from foci.backbones.models._pooled import (
     PooledBackbone,
     Score,
@@ -110,7 +110,7 @@ class ACMILMultiHead(PooledBackbone):
     .. math:: z_j = \sum_i \frac1K \sum_r \mathrm{softmax}(a^{rj})_i\, h_i, \qquad
        \ell = \mathrm{head}\big(\mathrm{readout}(z_1, \dots, z_H)\big)
 
-    with the readout of :class:`~foci.backbones.layers.attention.HeadReadout`. Each branch
+    with the readout of :class:`~foci.backbones.attention.HeadReadout`. Each branch
     has its own readout and classifier, used only in training.
 
     Args:

@@ -8,6 +8,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import (
+    GatedAttention,
+    QueryAttention,
+    QueryBranches,
+    ema_update,
+    frozen_copy,
+    head,
+    pool,
+    projection,
+    softmax_weights,
+)
 from foci.backbones.base import (
     Batch,
     Objective,
@@ -17,16 +28,6 @@ from foci.backbones.base import (
     objective_of,
     preset,
 )
-from foci.backbones.layers.attention import (
-    GatedAttention,
-    QueryAttention,
-    QueryBranches,
-    ema_update,
-    frozen_copy,
-    head,
-    projection,
-)
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import (
     PooledBackbone,
     Score,

@@ -6,9 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import (
+    GatedAttention,
+    head,
+    pool,
+    projection,
+    residual_adaptor,
+    softmax_weights,
+)
 from foci.backbones.base import Batch, Objective, architecture, declares, objective_of, preset
-from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
 from foci.parts import Parts

@@ -10,9 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import GatedAttention, head, pool, projection, softmax_weights
 from foci.backbones.base import Batch, Objective, architecture, declares, objective_of, preset
-from foci.backbones.layers.attention import GatedAttention, head, projection
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
 from foci.parts import Parts

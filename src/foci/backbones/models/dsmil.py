@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import pool, prefix_pool, projection, softmax_weights
 from foci.backbones.base import (
     Backbone,
     Batch,
@@ -20,8 +21,6 @@ from foci.backbones.base import (
     objective_of,
     preset,
 )
-from foci.backbones.layers.attention import projection
-from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 from foci.backbones.models._pooled import POOLING
 from foci.errors import FociError
 
@@ -72,7 +71,7 @@ class DSMIL(Backbone):
         norm: Whether the pooled tokens go through a LayerNorm.
         average: Whether the outputs are the mean of bag and best tile.
         projection_bias, projection_activation, projection_layers, dropout: See
-            :func:`~foci.backbones.layers.attention.projection`.
+            :func:`~foci.backbones.attention.projection`.
     """
 
     def __init__(

@@ -9,6 +9,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import (
+    GatedAttention,
+    ema_update,
+    frozen_copy,
+    head,
+    pool,
+    projection,
+    softmax_weights,
+)
 from foci.backbones.base import (
     Batch,
     Objective,
@@ -18,17 +27,8 @@ from foci.backbones.base import (
     objective_of,
     preset,
 )
-from foci.backbones.layers.attention import (
-    GatedAttention,
-    ema_update,
-    frozen_copy,
-    head,
-    projection,
-)
-from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.layers.transformer import CroppedPPEG
 from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
+from foci.backbones.transformer import CroppedPPEG, NystromAttention, NystromLayer
 from foci.errors import FociError
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from foci.backbones.attention import head, projection
 from foci.backbones.base import (
     Backbone,
     Capabilities,
@@ -16,7 +17,6 @@ from foci.backbones.base import (
     declares,
     preset,
 )
-from foci.backbones.layers.attention import head, projection
 from foci.backbones.models._pooled import POOLING, PooledBackbone, refuse_gate
 from foci.parts import Parts, Structure
 
@@ -35,7 +35,7 @@ class BestTile(Backbone):
     Args:
         d: Token width.
         projection_bias, projection_activation, dropout: See
-            :func:`~foci.backbones.layers.attention.projection`.
+            :func:`~foci.backbones.attention.projection`.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class MeanMIL(PooledBackbone):
     It is attention pooling with equal weights. There is no attention to rank tiles by; the proxy
     is the tile's own logit for the class that the full bag predicts. Trained with cross-entropy.
     The arguments are those of :class:`BestTile`, but ``d`` may be None for no projection, and the
-    head may have hidden layers as in :func:`~foci.backbones.layers.attention.head`: it then reads
+    head may have hidden layers as in :func:`~foci.backbones.attention.head`: it then reads
     the mean token.
     """
 

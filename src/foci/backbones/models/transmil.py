@@ -9,11 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foci.backbones.attention import head, projection
 from foci.backbones.base import Backbone, Capabilities, architecture, declares, preset
-from foci.backbones.layers.attention import head, projection
-from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
-from foci.backbones.layers.transformer import PPEG, EncoderLayer, squared
 from foci.backbones.models._pooled import POOLING, OrderedBackbone
+from foci.backbones.transformer import PPEG, EncoderLayer, NystromAttention, NystromLayer, squared
 from foci.errors import FociError
 
 Proxy = Literal["after_norm", "before_norm"]
@@ -39,9 +38,9 @@ class TransMIL(Backbone):
         hidden: Width of the feed-forward blocks; None for layers without one.
         head_hidden: Width of a two-layer head; None for a linear one.
         projection_bias, projection_activation, projection_layers: See
-            :func:`~foci.backbones.layers.attention.projection`.
+            :func:`~foci.backbones.attention.projection`.
         activation: Of the feed-forward blocks, ``"gelu"`` or ``"relu"``.
-        activate_twice: See :class:`~foci.backbones.layers.transformer.EncoderLayer`.
+        activate_twice: See :class:`~foci.backbones.transformer.EncoderLayer`.
         proxy: Whether the proxy compares tokens after or before the final LayerNorm.
         dropout: At the end of every block, while training.
     """
@@ -158,9 +157,9 @@ class TransMILNystrom(OrderedBackbone):
         dropout: After each attention block, while training.
         aligned: False for weights trained with version 0.0.9 (or older) of the Nyström package,
             which the authors' repository pins; see
-            :class:`~foci.backbones.layers.nystrom.NystromAttention`. Weights do not tell which one.
+            :class:`~foci.backbones.transformer.NystromAttention`. Weights do not tell which one.
         projection_activation, projection_layers: See
-            :func:`~foci.backbones.layers.attention.projection`.
+            :func:`~foci.backbones.attention.projection`.
         head_layers: Hidden layers of the head, each d wide with a ReLU; None for a linear one.
     """
 

@@ -19,7 +19,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from foci.backbones.base import Backbone, Batch, Objective, pad
 from foci.backbones.freezing import device_and_dtype, frozen
-from foci.backbones.training.outcomes import OutcomeObjective, OutcomePredictions, OutcomeTask
+from foci.backbones.outcomes import OutcomeObjective, OutcomePredictions, OutcomeTask
 from foci.backbones.training.presets import TrainingRecipe, checked_objective
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.bag import spacing

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from foci._version import __version__
 from foci.backbones.base import Backbone, create
+from foci.backbones.outcomes import BINS, OutcomePredictions, OutcomeTask
 from foci.backbones.saved import (
     RECORD,
     FeatureRange,
@@ -33,7 +34,6 @@ from foci.backbones.training.loop import (
     stored_key,
     train,
 )
-from foci.backbones.training.outcomes import BINS, OutcomePredictions, OutcomeTask
 from foci.backbones.training.presets import TrainingRecipe, checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort import CohortOptions, files_read, what_is_read

@@ -38,7 +38,7 @@ export function exportMenu(
     );
   const both = [...new Set(pair)];
   const caption = () =>
-    `${slide.id}: first ${counted(count(), "tile")} of A ${pair[0]} and B ${pair[1]}`;
+    `${slide.id}: first ${counted(count(), "tile")} of A, ${slide.names[pair[0]]}, and B, ${slide.names[pair[1]]}`;
   const stem = () => `${slide.id.replace(/[^\w.-]+/g, "_")}-k${count()}`;
   const copy = h("button", { type: "button", id: "copy-link" }, "Copy link");
   copy.addEventListener("click", async () => {

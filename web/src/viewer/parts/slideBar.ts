@@ -50,7 +50,7 @@ function choice(
   const select = h(
     "select",
     { id: `ranking-${side}` },
-    ...slide.data.columns.map((name) => h("option", { value: name }, name)),
+    ...slide.data.columns.map((name) => h("option", { value: name }, slide.names[name])),
   );
   select.value = chosen;
   select.addEventListener("change", () => session.go({ [side]: select.value }));
@@ -70,9 +70,14 @@ function facts({ cohort }: Session, slide: OpenSlide): (Node | string)[] {
   const wrong = label !== null && label !== predicted;
   const badges = [
     ...(wrong ? ["misclassified"] : []),
-    ...(slide.data.full < kappa ? ["undecided"] : []),
+    ...(slide.data.full < kappa ? ["not sure"] : []),
   ];
-  const deciding = decidingText(cohort.audit, slide.number, [cohort.native, cohort.best]);
+  const deciding = decidingText(
+    cohort.audit,
+    slide.number,
+    [cohort.native, cohort.best],
+    cohort.names,
+  );
   return [
     `patient ${slides.case[slide.number]} · `,
     label === null ? "no label · " : `label ${classes[label]} · `,

@@ -1,8 +1,8 @@
-/** A dot per slide: tiles needed under the native ranking against the one it is compared with. */
+/** A dot per slide: deciding tiles under the model's map against the order it is compared with. */
 
 import { dotPlot, type SlidePoint } from "../../dots/dotPlot";
 import { h } from "../../page/dom";
-import { tiles } from "../../page/format";
+import { percent, tiles } from "../../page/format";
 import type { ViewerCohort } from "../types.generated";
 
 /** The ranking on the vertical axis: the best, or random orders where there is no other. */
@@ -11,52 +11,67 @@ export function otherThan({ audit, native, best }: ViewerCohort): string | null 
   return native !== "random" && audit.slides.measures.prediction!.random ? "random" : null;
 }
 
-export function pointsOf(cohort: ViewerCohort, other: string): SlidePoint[] {
-  const { audit, flags, native } = cohort;
-  const { slides } = audit;
-  const [first, second] = [native, other].map((name) => slides.measures.prediction![name]);
-  return slides.id.map((name, id) => {
-    const x = first.reach[id] === 0 ? null : first.k[id];
-    const y = second.reach[id] === 0 ? null : second.k[id];
-    const said = (count: number | null) => (count === null ? "never" : `${tiles(count)} tiles`);
-    const undecided = flags.undecided[id] ? ", undecided" : "";
-    const label = `${name}: ${native} ${said(x)}, ${other} ${said(y)}${undecided}`;
-    return { id, x, y, hollow: flags.undecided[id], label };
-  });
+/** Tiles of every slide under a ranking, null where there are none. */
+export interface Needed {
+  /** Deciding tiles; where removal was not measured, tiles that are enough. */
+  what: "deciding tiles" | "tiles that are enough";
+  counts: Record<string, (number | null)[]>;
+}
+
+export function neededBy({ audit }: ViewerCohort, rankings: string[]): Needed {
+  const measures = rankings.map((name) => audit.slides.measures.prediction![name]);
+  const decided = measures.every(({ found }) => found.some((share) => share !== null));
+  return {
+    what: decided ? "deciding tiles" : "tiles that are enough",
+    counts: Object.fromEntries(
+      rankings.map((name, i) => {
+        const { decisive, k, reach } = measures[i];
+        return [name, decided ? decisive : k.map((count, id) => (reach[id] === 0 ? null : count))];
+      }),
+    ),
+  };
 }
 
 export function slideDots(cohort: ViewerCohort, open: (number: number) => void): HTMLElement {
-  const { audit, native } = cohort;
+  const { audit, flags, native, names } = cohort;
   const other = otherThan(cohort);
   if (other === null)
     return h("p", { class: "empty" }, "There is one ranking only: nothing to compare it with.");
-  const points = pointsOf(cohort, other);
-  const count = (value: number | null) => value ?? Infinity;
-  const fewer = points.filter(({ x, y }) => count(y) < count(x)).length;
-  const more = points.filter(({ x, y }) => count(y) > count(x)).length;
-  const said =
-    `${other} needs fewer tiles than ${native} on ${fewer} of ${points.length} slides and more on ` +
-    `${more}`;
+  const { what, counts } = neededBy(cohort, [native, other]);
+  const said = (count: number | null) => (count === null ? "none" : `${tiles(count)} tiles`);
+  const points: SlidePoint[] = audit.slides.id.map((name, id) => {
+    const [x, y] = [counts[native][id], counts[other][id]];
+    const hollow = flags.undecided[id];
+    const label = `${name}: ${names[native]} ${said(x)}, ${names[other]} ${said(y)}`;
+    return { id, x, y, hollow, label: hollow ? `${label}, not sure` : label };
+  });
+  const fewest = (value: number | null) => value ?? Infinity;
+  const fewer = points.filter(({ x, y }) => fewest(y) < fewest(x)).length;
+  const more = points.filter(({ x, y }) => fewest(y) > fewest(x)).length;
+  const description =
+    `${names[other]} has fewer ${what} than ${names[native]} on ${fewer} of ${points.length} ` +
+    `slides and more on ${more}`;
+  const title = `${what[0].toUpperCase()}${what.slice(1)}, slide by slide`;
   return h(
     "figure",
     {},
-    h("h2", {}, "Tiles needed, slide by slide"),
+    h("h2", {}, title),
     dotPlot({
       points,
       kMax: audit.k_max,
-      xLabel: `tiles needed, ${native}`,
-      yLabel: `tiles needed, ${other}`,
-      lane: "never",
-      below: `fewer with ${other}`,
-      above: `fewer with ${native}`,
-      description: said,
+      xLabel: `${what}, ${names[native]}`,
+      yLabel: `${what}, ${names[other]}`,
+      lane: "none",
+      below: `fewer with ${names[other]}`,
+      above: `fewer with ${names[native]}`,
+      description,
       open,
     }),
     h(
       "figcaption",
       {},
-      `${said}. Hollow: undecided, the model itself is less than κ = ${audit.kappa} sure of the ` +
-        `whole slide. n = ${points.length}, mean over seeds. A click opens the slide.`,
+      `${description[0].toUpperCase()}${description.slice(1)}. Hollow: the model is less than ` +
+        `${percent(audit.kappa)} sure of the whole slide. A click opens the slide.`,
     ),
   );
 }

@@ -1,4 +1,4 @@
-/** Table of slides with presets: undecided, falls back, rankings disagree, misclassified. */
+/** Table of slides with presets: not sure, falls back, rankings disagree, misclassified. */
 
 import { h } from "../../page/dom";
 import { percent, tiles } from "../../page/format";
@@ -6,6 +6,7 @@ import { type Column, headCell, minimum, ofTheSlide } from "../../slides/columns
 import { type Direction, type Row, rowsOf, sortRows } from "../../slides/rows";
 import type { Session } from "../session";
 import type { ViewerCohort } from "../types.generated";
+import { neededBy } from "./slideDots";
 
 const PAGE = 100;
 /** Rankings disagree where at most one in four of their first tiles is shared. */
@@ -22,50 +23,38 @@ export function presetsOf({ audit, flags }: ViewerCohort): Preset[] {
   const apart = ({ index }: Row) => flags.shared[index] !== null && flags.shared[index] <= DISAGREE;
   return [
     { key: "all", title: "All", keeps: () => true },
-    { key: "undecided", title: "Undecided", keeps: ({ index }) => flags.undecided[index] },
+    { key: "undecided", title: "Not sure", keeps: ({ index }) => flags.undecided[index] },
     { key: "falls-back", title: "Falls back", keeps: ({ index }) => flags.falls_back[index] },
     { key: "disagree", title: "Rankings disagree", keeps: apart },
     ...(labelled ? [{ key: "wrong", title: "Misclassified", keeps: (row: Row) => row.wrong }] : []),
   ];
 }
 
-export function columnsOf({ audit, flags, native, best, shared_of }: ViewerCohort): Column[] {
-  const number = (
-    key: string,
-    title: string,
-    hint: string,
-    value: (row: Row) => number | null,
-    shown: (row: Row) => string,
-  ): Column => ({ key, title, hint, value, numeric: true, text: shown });
-  const needed = (name: string): Column => {
-    const i = audit.rankings.findIndex((ranking) => ranking.name === name);
-    const hint = `Tiles needed under ${name}, mean over seeds`;
-    return number(
-      `k:${name}`,
-      `K ${name}`,
-      hint,
-      (row) => (row.reach[i] === 0 ? 2 * audit.k_max : row.k[i]),
-      (row) => (row.reach[i] === 0 ? `> ${audit.k_max}` : tiles(row.k[i])),
-    );
-  };
+export function columnsOf(cohort: ViewerCohort): Column[] {
+  const { audit, flags, native, best, names, shared_of } = cohort;
+  const pair = best === null ? [native] : [native, best];
+  const { what, counts } = neededBy(cohort, pair);
+  const needed = pair.map((name): Column => {
+    const count = ({ index }: Row) => counts[name][index];
+    return {
+      key: `k:${name}`,
+      title: `Tiles, ${names[name]}`,
+      hint: `${what[0].toUpperCase()}${what.slice(1)} under ${names[name]}, mean over seeds`,
+      numeric: true,
+      value: (row) => count(row) ?? 2 * audit.k_max,
+      text: (row) => (count(row) === null ? "none" : tiles(count(row)!)),
+    };
+  });
   const shared = ({ index }: Row) => flags.shared[index];
-  return [
-    ...ofTheSlide(audit),
-    needed(native),
-    ...(best === null ? [] : [needed(best)]),
-    ...minimum(audit),
-    ...(best === null
-      ? []
-      : [
-          number(
-            "shared",
-            `Shared, first ${shared_of}`,
-            `Share of the first ${shared_of} tiles that both rankings have in common`,
-            shared,
-            (row) => percent(shared(row)),
-          ),
-        ]),
-  ];
+  const common: Column = {
+    key: "shared",
+    title: `Shared, first ${shared_of}`,
+    hint: `Share of the first ${shared_of} tiles that both have in common`,
+    numeric: true,
+    value: shared,
+    text: (row) => percent(shared(row)),
+  };
+  return [...ofTheSlide(audit), ...needed, ...minimum(audit), ...(best === null ? [] : [common])];
 }
 
 export function slideTable(session: Session, open: (number: number) => void): HTMLElement {

@@ -39,7 +39,8 @@ export function tileStrip(slide: OpenSlide, actions: Actions): TileStrip {
   function cell(column: string, tile: number, rank: number): HTMLElement {
     const name = `Rank ${rank}, ${slide.data.name(tile)}`;
     const p = left(column, rank);
-    const text = p === null ? "" : `p = ${fixed(p)} without the first ${counted(rank, "tile")}`;
+    const text =
+      p === null ? "" : `p = ${fixed(p)} without ${rank === 1 ? "it" : `the first ${rank} tiles`}`;
     const button = h("button", { type: "button", class: "picture", title: "Look closer" });
     button.append(
       slide.pyramid
@@ -99,7 +100,7 @@ export function tileStrip(slide: OpenSlide, actions: Actions): TileStrip {
       cells = kept; // so that a step of the slider loads only what is new
       list.replaceChildren(...shown);
       const cut = k > MOST ? `, ${MOST} of them shown` : "";
-      note.textContent = `The first ${counted(Math.min(k, order.length), "tile")} of ${column}${cut}. Bar: probability of ${slide.predicted} that is left without the tiles up to this one.`;
+      note.textContent = `The first ${counted(Math.min(k, order.length), "tile")} of ${slide.names[column]}${cut}. Bar: probability of ${slide.predicted} that is left without the tiles up to this one.`;
     },
     highlight(tile) {
       pointed?.classList.remove("pointed");

@@ -28,8 +28,8 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
   const pair = pairOf(session, slide);
   const colours = pair.map((column) => colourOf(session, column));
   const stages = stagePair(session, slide, [
-    `Ranking A, ${pair[0]}, on the slide`,
-    `Ranking B, ${pair[1]}, on the slide`,
+    `Ranking A, ${slide.names[pair[0]]}, on the slide`,
+    `Ranking B, ${slide.names[pair[1]]}, on the slide`,
   ]);
   const removed = Object.fromEntries(
     Object.entries(slide.deletions).map(([column, { ks, p }]) => [
@@ -42,7 +42,7 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
     data,
     removed,
     pair,
-    [`A ${pair[0]}`, `B ${pair[1]}`],
+    [`A, ${slide.names[pair[0]]}`, `B, ${slide.names[pair[1]]}`],
     slide.predicted,
     (k) => control.set(data.ks.findLastIndex((one) => one <= k)),
   );
@@ -74,12 +74,13 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
       const said = decisionText(cohort, slide, pair[i], k, shown.seen);
       stages.heads[i].replaceChildren(
         h("span", { class: `letter letter-${"ab"[i]}` }, "AB"[i]),
-        h("strong", {}, pair[i]),
+        h("strong", {}, slide.names[pair[i]]),
         h("span", { class: "decision" }, said),
         h("span", { class: "soft" }, flipText(slide, pair[i])),
       );
     }
     curves.setCursor(k);
+    tell(k);
     overlap.textContent = sharedText(slide, pair, k);
     strip.show(pair[side], k);
   };
@@ -152,7 +153,7 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
     opacity,
     checkbox("where A and B differ", shown.apart, (on) => {
       shown.apart = on;
-      tell();
+      tell(data.ks[control.index()]);
       paint(control.index());
     }),
     hide,
@@ -160,14 +161,19 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
     group("Jump to where the decision flips", ...jumps),
     exportMenu(slide, stages.stages, pair, colours, () => data.ks[control.index()]),
   );
-  const tell = () => {
-    const parts = partsOf(slide, pair, data.ks[control.index()]);
-    apart.textContent = shown.apart
+  /** How many of the first K tiles are whose, while that is shown. */
+  const tell = (k: number) => {
+    const parts = shown.apart ? partsOf(slide, pair, k) : null;
+    apart.textContent = parts
       ? `${PARTS.map((part) => `${LOOK[part].name} ${parts[part].length}`).join(" · ")}. Right: + earlier in A, − earlier in B.`
       : "";
   };
   const sides = ([0, 1] as const).map((i) => {
-    const one = h("button", { type: "button", id: `tiles-${"ab"[i]}` }, `${"AB"[i]} ${pair[i]}`);
+    const one = h(
+      "button",
+      { type: "button", id: `tiles-${"ab"[i]}` },
+      `${"AB"[i]}, ${slide.names[pair[i]]}`,
+    );
     one.addEventListener("click", () => {
       side = i;
       press();
@@ -184,7 +190,6 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
       for (const other of stages.stages) if (other !== stage) other.highlight(tile);
     });
   press();
-  tell();
   show(start);
   const [legend, plot] = curves.chart.body;
   return {

@@ -1,6 +1,7 @@
 /** Screen of the slides: the three answers, a dot per slide, and the table of slides. */
 
 import { h, s } from "../../page/dom";
+import { percent } from "../../page/format";
 import { slideDots } from "../parts/slideDots";
 import { slideTable } from "../parts/slideTable";
 import type { ScreenView, Session } from "../session";
@@ -46,7 +47,7 @@ function facts({ audit, flags }: ViewerCohort): HTMLElement {
     "p",
     { class: "facts" },
     h("b", {}, `${audit.slides.id.length} slides`),
-    ` · ${decided} decided (p of the whole slide at least κ = ${audit.kappa})`,
+    ` · the model is sure of ${decided} (at least ${percent(audit.kappa)})`,
     shown
       ? ` · ${shown} with tissue`
       : " · no images: tiles are drawn on a lattice (give --slides DIR for tissue)",
@@ -60,6 +61,8 @@ const SIGNS = {
   none: () => s("path", { d: "M6 0l6 6-6 6-6-6z" }),
 };
 
+const PLAIN: Record<string, string> = { headroom: "a better order exists" };
+
 const notes = (lines: string[]) =>
   h("ul", { class: "notes" }, ...lines.map((line) => h("li", {}, line)));
 
@@ -70,7 +73,7 @@ function card({ question, short, tone, sentences }: ViewerCohort["answers"][numb
     "div",
     {},
     h("h2", {}, question),
-    h("p", { class: "short" }, h("span", { class: `badge ${tone}` }, sign, short)),
+    h("p", { class: "short" }, h("span", { class: `badge ${tone}` }, sign, PLAIN[short] ?? short)),
     ...sentences.slice(0, 1).map((sentence) => h("p", {}, sentence)),
     sentences.length > 1
       ? h(

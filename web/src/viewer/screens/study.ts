@@ -12,6 +12,7 @@ const EXPLAINED =
 
 export function studyScreen(session: Session): ScreenView {
   const body = h("div", { class: "study-body" });
+  const explained = h("p", {}, EXPLAINED);
   const said = h("p", { class: "soft", role: "status", id: "study-said" });
   let study: ViewerStudy | null = null;
   let reader = "";
@@ -47,7 +48,7 @@ export function studyScreen(session: Session): ScreenView {
       study.tiles.findIndex((one) => one.label === null),
       0,
     );
-    form.hidden = true;
+    form.hidden = explained.hidden = true;
     ask();
   });
 
@@ -143,7 +144,7 @@ export function studyScreen(session: Session): ScreenView {
       "div",
       { class: "screen study-screen" },
       h("h1", { tabindex: -1 }, "Reader study"),
-      h("p", {}, EXPLAINED),
+      explained,
       form,
       body,
       said,

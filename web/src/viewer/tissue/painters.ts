@@ -32,7 +32,7 @@ export function revealPainter(column: string, k: number, look: Look): Painter {
     const end = Math.min(k, order.length);
     const raster = new Raster(context, at, slide);
     if (!onTissue) lattice(raster, slide);
-    if (look.tiles === "heat") heat(raster, order, look.opacity);
+    if (look.tiles === "heat") heat(raster, order, end, look.opacity);
     const hidden = look.tiles === "hidden";
     if (look.seen === "only" && !hidden)
       for (let i = end; i < order.length; i++) raster.fill(order[i], 0, COVER);
@@ -46,10 +46,10 @@ export function revealPainter(column: string, k: number, look: Look): Painter {
   };
 }
 
-/** Every tile by its rank, first tiles strongest. */
-function heat(raster: Raster, order: ArrayLike<number>, opacity: number): void {
+/** Every tile after the first ones by its rank, first tiles strongest; outlines hold the others. */
+function heat(raster: Raster, order: ArrayLike<number>, first: number, opacity: number): void {
   const shades = shadesOf(order.length, opacity);
-  for (let i = order.length - 1; i >= 0; i--) raster.fill(order[i], 0, shades[i + 1]);
+  for (let i = order.length - 1; i >= first; i--) raster.fill(order[i], 0, shades[i + 1]);
 }
 
 /** What lies within an outline: the map where it is shown, else the tissue itself. */

@@ -47,8 +47,8 @@ export function tileAtPoint(
   return null;
 }
 
-function describe({ data, ranks }: OpenSlide, tile: number): string {
-  const lines = data.columns.map((name) => `${name}: rank ${ranks[name][tile]}`);
+function describe({ data, names, ranks }: OpenSlide, tile: number): string {
+  const lines = data.columns.map((name) => `${names[name]}: rank ${ranks[name][tile]}`);
   return [data.name(tile), ...lines].join("\n");
 }
 

@@ -40,6 +40,9 @@ export interface Stage {
   close(): void;
 }
 
+/** Pixels that the buttons take from the right edge: a slide fits beside them. */
+const BUTTONS = 44;
+
 export function stage(slide: OpenSlide, label: string, first: Viewport | null): Stage {
   const holder = h("div", { class: "osd" });
   const canvas = h("canvas", { class: "over", "aria-hidden": "true" });
@@ -62,6 +65,7 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
     navigatorPosition: "BOTTOM_RIGHT",
     navigatorSizeRatio: 0.18,
     navigatorAutoFade: false,
+    viewportMargins: { right: BUTTONS },
   });
   osd.canvas.setAttribute("aria-label", label);
   osd.canvas.setAttribute("role", "application");

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.backbones.layers import softmax_pooling
-from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
+from foci.backbones import attention
+from foci.backbones.attention import pool, prefix_pool, softmax_weights
 
 
 def subset_pool(logits: torch.Tensor, values: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -42,7 +42,7 @@ def test_blocks_of_running_sums_change_no_bit(
     sums = torch.cumsum(weights.unsqueeze(-1) * values, dim=0)
     want = sums[ks - 1] / torch.cumsum(weights, dim=0)[ks - 1].unsqueeze(-1)
     for numbers in (1, 15, 16 * 15, 99 * 15, 100 * 15):
-        monkeypatch.setattr(softmax_pooling, "_SUMMED_AT_ONCE", numbers)
+        monkeypatch.setattr(attention, "_SUMMED_AT_ONCE", numbers)
         assert torch.equal(prefix_pool(logits, values, ks), want)
 
 

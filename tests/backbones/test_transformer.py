@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.layers.transformer import PPEG, CroppedPPEG, EncoderLayer, squared
+from foci.backbones.transformer import PPEG, CroppedPPEG, EncoderLayer, squared
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

@@ -11,9 +11,9 @@ import torch
 
 from foci import backbones
 from foci.audits.outputs import outcome_split_scores
+from foci.backbones.outcomes import OutcomeTask, cox_loss, hazards_loss, time_edges
 from foci.backbones.saved import read_record
 from foci.backbones.training import TrainingRecipe, training_recipe
-from foci.backbones.training.outcomes import OutcomeTask, cox_loss, hazards_loss, time_edges
 from foci.backbones.training.run import train_into
 from foci.bags.outcomes import Outcomes
 from foci.errors import CohortError, FociError

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci.backbones.layers.nystrom import (
+from foci.backbones.transformer import (
     NystromAttention,
     NystromLayer,
     iterated_pinv,

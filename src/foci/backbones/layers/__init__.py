@@ -1,1 +1,0 @@
-"""Layers that several backbones share."""

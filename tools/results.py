@@ -1,0 +1,110 @@
+"""Put the tables of docs/appendix onto the pages that show them.
+
+``python -m tools.results`` writes what stands between ``<!-- table: NAME -->`` and ``<!-- end -->``
+on the pages anew from the files; ``tests/test_results.py`` fails where a page and its file differ.
+The files come from ``benchmarks/``; each says which program writes it.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = ("results.md", "proofs.md", "statistics.md")
+PLACE = re.compile(r"(?<=<!-- table: )([\w-]+)( -->\n).*?(?=<!-- end -->)", flags=re.DOTALL)
+Rows = list[dict[str, str]]
+
+
+def page_of(text: str) -> str:
+    """A page with its tables written anew.
+
+    Raises:
+        KeyError: If the page names a table that there is not.
+    """
+    return PLACE.sub(lambda found: f"{found[1]}{found[2]}\n{TABLES[found[1]]()}\n", text)
+
+
+def rows_of(name: str) -> Rows:
+    """The rows of a file of the appendix."""
+    with (DOCS / "appendix" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    first, *others = (f"| {' | '.join(line)} |\n" for line in (head, *rows))
+    return "".join([first, "|" + "---|" * len(head) + "\n", *others])
+
+
+def by_cohort(rows: Rows, cell: Callable[[Rows], str]) -> str:
+    """One row per classifier, one column per cohort."""
+    cohorts = list(dict.fromkeys(row["cohort"] for row in rows))
+    found = []
+    for name in dict.fromkeys(row["classifier"] for row in rows):
+        own = [row for row in rows if row["classifier"] == name]
+        cells = [cell([row for row in own if row["cohort"] == cohort]) for cohort in cohorts]
+        found.append([name, *cells])
+    return markdown(["classifier", *cohorts], found)
+
+
+def tiles_until_sure() -> str:
+    """MSK_cond of every ranking of the study, profile paper."""
+    order = ("native", "selector", "evidence", "random")
+
+    def cell(rows: Rows) -> str:
+        counts = {row["ranking"]: row["MSK_cond"] for row in rows}
+        means = (re.sub(r" ± [\d.]+", "", counts[ranking]) for ranking in order)
+        return ", ".join(means)
+
+    return by_cohort(rows_of("study-paper.csv"), cell)
+
+
+def deciding() -> str:
+    """Shares of sure slides with deciding tiles, profile foci; means over seeds."""
+    column = "decisive sets (%): native, evidence, selector, random"
+    return by_cohort(rows_of("study-foci.csv"), lambda rows: rows[0][column])
+
+
+def before_and_now() -> str:
+    """Answers under the earlier rules and now."""
+    rows = rows_of("answers.csv")
+    study = rows_of("study-foci.csv")
+    known = {(row["cohort"], row["classifier"]): row["decided slides"] for row in study}
+    found = []
+    for cohort, classifier in dict.fromkeys((row["cohort"], row["classifier"]) for row in rows):
+        own = [row for row in rows if (row["cohort"], row["classifier"]) == (cohort, classifier)]
+        sure = [known[cohort, classifier], ", ".join(row["sure slides now"] for row in own)]
+        before = own[0]["can I believe the map? before, all seeds"]
+        found.append([cohort, classifier, *sure, before, ", ".join(row["now"] for row in own),
+                      ", ".join(row["p"] or "-" for row in own)])  # fmt: skip
+    head = [
+        "cohort", "classifier", "sure slides, seeds 0 to 2", "those audited again",
+        "answer before, all seeds", "now, by seed", "p",
+    ]  # fmt: skip
+    return markdown(head, found)
+
+
+def efficiency() -> str:
+    """Some columns of the distances from the proven minimum."""
+    rows = rows_of("efficiency.csv")
+    left_out = ("single-tile", "integrated-gradients", "gradient-x-input", "leave-one-out",
+                "greedy-insertion", "feature-norm", "greedy excess")  # fmt: skip
+    head = [name for name in rows[0] if name not in left_out]
+    return markdown(head, [[row[name] for name in head] for row in rows])
+
+
+TABLES = {
+    "tiles-until-sure": tiles_until_sure,
+    "deciding": deciding,
+    "before-and-now": before_and_now,
+    "efficiency": efficiency,
+}
+
+
+if __name__ == "__main__":
+    for name in PAGES:
+        path = DOCS / name
+        path.write_text(page_of(path.read_text(encoding="utf-8")), encoding="utf-8")
