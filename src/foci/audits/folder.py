@@ -283,8 +283,8 @@ class CurveParts:
 
     @staticmethod
     def _names(path: Path) -> tuple[str, ...]:
-        with readable(path):
-            column = pq.read_table(path, columns=["slide_id"])["slide_id"]
+        with readable(path), pq.ParquetFile(path) as file:
+            column = file.read(columns=["slide_id"], use_threads=False)["slide_id"]
             return tuple(column.unique().to_pylist())
 
     def __getitem__(self, part: int) -> CurveTable:
