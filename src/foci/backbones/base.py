@@ -226,6 +226,7 @@ class Backbone(nn.Module, ABC):
 
     Attributes:
         architecture: Name under which the class is registered and stored.
+        projection: What ``embed`` does, unless it is replaced.
         objective_type: The training objective; cross-entropy unless a class has its own.
         notes: What was assumed when the weights were loaded, because no tensor shows it.
 
@@ -240,6 +241,7 @@ class Backbone(nn.Module, ABC):
     architecture: ClassVar[str]
     objective_type: ClassVar[type[Objective]] = CrossEntropy
     notes: tuple[str, ...] = ()
+    projection: nn.Module
     _arguments: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -289,9 +291,10 @@ class Backbone(nn.Module, ABC):
         """Made-up features ``[..., N, D]`` as inputs ``[..., N, input_width]``, for checks."""
         return x
 
-    @abstractmethod
     def embed(self, x: Tensor) -> Tensor:
-        """Features ``[..., N, D]`` to tokens ``[..., N, d]``, tile by tile."""
+        """Features ``[..., N, D]`` to tokens ``[..., N, d]``, tile by tile: the projection."""
+        tokens: Tensor = self.projection(x)
+        return tokens
 
     @abstractmethod
     def aggregate(

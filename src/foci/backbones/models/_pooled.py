@@ -53,7 +53,6 @@ class PooledBackbone(Backbone):
             than 1, and the readout is not split.
     """
 
-    projection: nn.Module
     attention: nn.Module
     head: nn.Module
     homogeneous: bool = False
@@ -72,11 +71,6 @@ class PooledBackbone(Backbone):
         if layers == [nn.ReLU, nn.Linear] and not self.plus_one:
             return "relu head"
         return "none" if layers else "linear head"
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
 
     def attend(self, tokens: Tensor) -> Tensor:
         """Tokens ``[..., N, d]`` to attention logits ``[..., N, R]``."""
@@ -203,7 +197,6 @@ class OrderedBackbone(Backbone):
     for every item; items with equally many tiles run together.
     """
 
-    projection: nn.Module
     tile_score: Literal["native", "proxy"]
 
     @property
@@ -212,11 +205,6 @@ class OrderedBackbone(Backbone):
         return Capabilities(
             order_free=False, closed_form=False, score=self.tile_score, gate_sites=("feature",)
         )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
 
     def share(self, tokens: Tensor) -> Tensor:
         """Tokens ``[N, d]`` with whatever else of a tile does not depend on the others.

@@ -67,7 +67,7 @@ class ABMIL(PooledBackbone):
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection, then the residual adaptor if there is one."""
-        tokens: Tensor = self.projection(x)
+        tokens = super().embed(x)
         return tokens if self.adaptor is None else tokens + self.adaptor(tokens)
 
 

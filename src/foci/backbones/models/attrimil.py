@@ -69,7 +69,7 @@ class AttriMIL(PooledBackbone):
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection, then the residual adaptor."""
-        projected: Tensor = self.projection(x)
+        projected = super().embed(x)
         tokens: Tensor = projected + self.adaptor(projected)
         return tokens
 

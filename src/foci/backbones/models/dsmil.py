@@ -125,11 +125,6 @@ class DSMIL(Backbone):
         """As attention pooling."""
         return replace(POOLING, homogeneous=self.homogeneous)
 
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection, where there is one."""
-        tokens: Tensor = self.projection(x)
-        return tokens
-
     def attend(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:

@@ -66,11 +66,6 @@ class BestTile(Backbone):
         own = replace(POOLING, gate_sites=("feature",), structure=structure)
         return replace(own, homogeneous=self.homogeneous)
 
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
-
     @declares("pooling", "best-tile")
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None

@@ -92,11 +92,6 @@ class TransMIL(Backbone):
         """As attention pooling, but without a closed form, and the tile score is a proxy."""
         return replace(POOLING, closed_form=False, score="proxy", homogeneous=self.homogeneous)
 
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
-
     @declares("encoder")
     def encode(
         self,

@@ -232,6 +232,10 @@ def unless_said(state: StateDict, options: Options, name: str, good: Any, what: 
         raise state.refused(f"{what}: {name}={options[name]!r} is not supported", WRAP)
 
 
+MHIM_V1 = projection_activation("relu", "the default of version 1")
+MHIM_V2 = projection_activation("gelu", "from the configuration shipped with version 2")
+"""Of the MHIM-MIL code."""
+
 RELU_BY_DEFAULT = Option("relu", "projection_activation='relu', the default", ("relu", "gelu"))
 
 MIL_LAB_PROJECTION = "patch_embed.{}"

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 
 from foci.backbones.checkpoints.formats.base import (
+    MHIM_V1,
+    MHIM_V2,
     MIL_LAB_PROJECTION,
     RELU_BY_DEFAULT,
     WRAP,
@@ -265,8 +267,6 @@ _MHIM_V1_ACTIVATION = Option(
     "activation='relu' in the attention, the default of MHIM-MIL v1",
     ("relu", "gelu", "tanh"),
 )
-_MHIM_V1 = projection_activation("relu", "the default of MHIM-MIL v1")
-_MHIM_V2 = projection_activation("gelu", "from the configuration shipped with MHIM-MIL v2")
 _MHIM_GATED = ("feature.0.weight", "attention_a.0.weight", "classifier.0.weight")
 _read_mhim_gated = _abmil(
     "attention_a.0", "attention_c", "classifier.0", "attention_b.0", "feature.0"
@@ -300,7 +300,7 @@ ABMIL_FORMATS = (
         "ABMIL of the MHIM-MIL code",
         has=("feature.0.weight", "attention.0.weight", "classifier.0.weight"),
         read=_abmil("attention.0", "attention.2", "classifier.0", None, "feature.0"),
-        options={"projection_activation": _MHIM_V1},
+        options={"projection_activation": MHIM_V1},
     ),
     CheckpointFormat(
         "ABMIL of the MHIM-MIL v2 code",
@@ -308,7 +308,7 @@ ABMIL_FORMATS = (
         read=_abmil_mhim_v2,
         options={
             "pos": Option(None, choices=("none", "sincos")),
-            "projection_activation": _MHIM_V2,
+            "projection_activation": MHIM_V2,
         },
     ),
     CheckpointFormat(
@@ -322,14 +322,14 @@ ABMIL_FORMATS = (
         "Gated ABMIL of the MHIM-MIL v2 code",
         has=("feature.0.bias", "attention_a.0.bias", *_MHIM_GATED),
         read=_read_mhim_gated,
-        options={"projection_activation": _MHIM_V2},
+        options={"projection_activation": MHIM_V2},
     ),
     CheckpointFormat(
         "Gated ABMIL of the MHIM-MIL v2 code without biases",
         has=_MHIM_GATED,
         lacks=("feature.0.bias",),
         read=_read_mhim_gated,
-        options={"projection_activation": _MHIM_V2},
+        options={"projection_activation": MHIM_V2},
     ),
     CheckpointFormat(
         "ABMIL of MIL-Lab",

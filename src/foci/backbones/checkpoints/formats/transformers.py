@@ -15,6 +15,8 @@ from typing import Any
 import torch
 
 from foci.backbones.checkpoints.formats.base import (
+    MHIM_V1,
+    MHIM_V2,
     MIL_LAB_PROJECTION,
     ONE_OUTPUT,
     RELU_BY_DEFAULT,
@@ -169,12 +171,7 @@ TRANSMIL_FORMATS = (
         "TransMIL of the MHIM-MIL code",
         has=("feature.0.weight", "layer1.attn.res_conv.weight", "classifier.weight"),
         read=partial(_read_transmil, projection={"projection.0": "feature.0"}, head="classifier"),
-        options={
-            "landmarks": _LANDMARKS,
-            "projection_activation": projection_activation(
-                "gelu", "from the configuration shipped with MHIM-MIL v2"
-            ),
-        },
+        options={"landmarks": _LANDMARKS, "projection_activation": MHIM_V2},
     ),
     CheckpointFormat(
         "TransMIL of xMIL",
@@ -454,23 +451,13 @@ DSMIL_FORMATS = (
         "DSMIL of the MHIM-MIL code, v1",
         has=("i_classifier.embed.0.weight", "i_classifier.fc.0.weight", "b_classifier.fcc.weight"),
         read=_dsmil("i_classifier.fc.0", "b_classifier", "i_classifier.embed.0"),
-        options={
-            **_DSMIL_OPTIONS,
-            "projection_activation": RELU_BY_DEFAULT,
-        },
+        options={**_DSMIL_OPTIONS, "projection_activation": RELU_BY_DEFAULT},
     ),
     CheckpointFormat(
         "DSMIL of the MHIM-MIL code, v2",
         has=("feature.0.weight", "i_classifier.weight", "b_classifier.fcc.weight"),
         read=_dsmil("i_classifier", "b_classifier", "feature.0"),
-        options={
-            **_DSMIL_OPTIONS,
-            "projection_activation": Option(
-                "gelu",
-                "projection_activation='gelu', from the configuration shipped with version 2",
-                ("gelu", "relu"),
-            ),
-        },
+        options={**_DSMIL_OPTIONS, "projection_activation": MHIM_V2},
     ),
 )
 
@@ -577,16 +564,6 @@ def _version(
 
 
 MHIM_FORMATS = (
-    *_version(
-        "MHIM-MIL v1",
-        "patch_to_emb.0",
-        projection_activation("relu", "the default of version 1"),
-        {},
-    ),
-    *_version(
-        "MHIM-MIL v2",
-        "feature.0",
-        projection_activation("gelu", "from the configuration shipped with version 2"),
-        _MERGE_TEST,
-    ),
+    *_version("MHIM-MIL v1", "patch_to_emb.0", MHIM_V1, {}),
+    *_version("MHIM-MIL v2", "feature.0", MHIM_V2, _MERGE_TEST),
 )
