@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from foci.backbones.layers.transformer import EncoderLayer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -40,10 +41,9 @@ from foci.audits.outputs import with_sides
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.backbones import Backbone
-from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
 from foci.bags import Cohort, Slide
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 from foci.bags.tables import write_csv
 from foci.files.atomic import write_whole
 from foci.metrics import symmetric_relevance_gain
