@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -147,10 +147,12 @@ class Clock:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Puts the parts of an audit on the clock."""
-        job = audit_slide.SlideReveal._job
+        curves = audit_slide.SlideReveal._curves
 
-        def revealed(reveal: Any, own: RankingJob, *args: Any) -> Any:
-            return (self.timed(job, lambda *a: "random") if own.orders else job)(reveal, own, *args)
+        def revealed(reveal: Any, jobs: Sequence[RankingJob], *args: Any) -> Any:
+            if not jobs[0].orders:
+                return curves(reveal, jobs, *args)
+            return self.timed(lambda *a: list(curves(*a)), lambda *a: "random")(reveal, jobs, *args)
 
         def direction(*args: Any, **named: Any) -> str:
             chosen = named.get("direction") or (args[3] if len(args) > 3 else "insert")
@@ -178,7 +180,7 @@ class Clock:
             (EmbeddedBag, "curve", self.timed(EmbeddedBag.curve, direction)),
             (EmbeddedBag, "curves", self.timed(EmbeddedBag.curves, direction)),
             (audit_slide, "minimal_set", minima(minimal_set)),
-            (audit_slide.SlideReveal, "_job", revealed),
+            (audit_slide.SlideReveal, "_curves", revealed),
             (audit_slide.ShardReveal, "_measured", writing(audit_slide.ShardReveal._measured)),
             (Shards, "write", writing(Shards.write)),
             (Shards, "finish", writing(Shards.finish)),

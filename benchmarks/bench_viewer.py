@@ -151,7 +151,8 @@ def slider(page: Page, slide: str, heat: bool, what: str) -> None:
 
     def computed() -> float:
         metrics = cdp.send("Performance.getMetrics")["metrics"]
-        return 1000 * next(one["value"] for one in metrics if one["name"] == "ScriptDuration")
+        seconds = next(one["value"] for one in metrics if one["name"] == "ScriptDuration")
+        return 1000 * float(seconds)
 
     before, times = computed(), page.evaluate(SLIDE, [40])
     spent = (computed() - before) / len(times)

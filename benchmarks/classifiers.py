@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
-from foci.backbones.transformer import NystromLayer, squared
+from foci.backbones.transformer import NystromLayer, iterated_pinv, squared
 
 EVERY = [
     *(name for name in backbones.available() if "paper" in backbones.presets(name)),
@@ -29,17 +32,30 @@ def plain(model: Backbone, x: Tensor) -> Tensor:
         return read
     if isinstance(model, TransMILNystrom):
         hidden = torch.cat([model.cls, squared(model.embed(x)[None])], dim=1)
-        hidden = _with_zero_tokens(model.layer1, hidden)
-        hidden = torch.cat([hidden[:, :1], model.position(hidden[:, 1:])], dim=1)
-        logits: Tensor = model.head(model.norm(_with_zero_tokens(model.layer2, hidden))[:, 0])
+        hidden = _published_layer(model.layer1, hidden)
+        cls, tiles = hidden[:, :1], hidden[:, 1:].transpose(1, 2)
+        grid = torch.unflatten(tiles, 2, (math.isqrt(tiles.shape[2]), -1))
+        convolved = sum(conv(grid) for conv in model.position.children())
+        hidden = torch.cat([cls, (grid + convolved).flatten(2).transpose(1, 2)], dim=1)
+        logits: Tensor = model.head(model.norm(_published_layer(model.layer2, hidden))[:, 0])
         return logits[0]
     own: Tensor = model(x)
     return own
 
 
-def _with_zero_tokens(layer: NystromLayer, tokens: Tensor) -> Tensor:
-    """A layer that attends to the zero tokens in front as to any others."""
-    padding = -tokens.shape[1] % layer.attention.landmarks
-    padded = torch.nn.functional.pad(layer.norm(tokens), (0, 0, padding, 0))
-    mixed: Tensor = layer.attention(padded)
-    return tokens + mixed[:, padding:]
+def _published_layer(layer: NystromLayer, tokens: Tensor) -> Tensor:
+    """A layer with all factors as matrices, that attends to the zero tokens as to any others."""
+    block, n = layer.attention, tokens.shape[1]
+    padded = F.pad(layer.norm(tokens), (0, 0, -n % block.landmarks, 0))
+    parts = torch.unflatten(block.qkv(padded), -1, (3, block.heads, -1))
+    q, k, v = parts.permute(2, 0, 3, 1, 4)
+    q = q * block.head_width**-0.5
+    q_means, k_means = (torch.unflatten(x, 2, (block.landmarks, -1)).mean(dim=3) for x in (q, k))
+    s1, s2, s3 = (
+        torch.softmax(left @ right.transpose(-1, -2), dim=-1)
+        for left, right in ((q, k_means), (q_means, k_means), (q_means, k))
+    )
+    inverse = iterated_pinv(s2, s2.sum(dim=-2).max())
+    mixed = (s1 @ inverse) @ (s3 @ v) + block.residual(v)
+    own: Tensor = block.output(mixed.transpose(1, 2).flatten(2))[:, -n:]
+    return tokens + own

@@ -42,6 +42,7 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL
+from foci.backbones.transformer import EncoderLayer
 from foci.bags import Cohort, Slide
 from foci.bags.importers import Outcomes
 from foci.bags.tables import write_csv

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -36,8 +35,8 @@ def rows_of(name: str) -> Rows:
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    first, *others = (f"| {' | '.join(line)} |\n" for line in (head, *rows))
+    return "".join([first, "|" + "---|" * len(head) + "\n", *others])
 
 
 def by_cohort(rows: Rows, cell: Callable[[Rows], str]) -> str:
@@ -63,41 +62,28 @@ def tiles_until_sure() -> str:
     return by_cohort(rows_of("study-paper.csv"), cell)
 
 
-def believed() -> str:
-    """Answers to the first question, over seeds."""
-
-    def cell(rows: Rows) -> str:
-        answers = Counter(row["now"] for row in rows)
-        counts = (f"{name} ({n})" for name, n in answers.most_common())
-        return next(iter(answers)) if len(answers) == 1 else ", ".join(counts)
-
-    return by_cohort(rows_of("answers.csv"), cell)
-
-
 def deciding() -> str:
-    """Shares of sure slides with deciding tiles; means over seeds."""
-
-    def cell(rows: Rows) -> str:
-        head = "sure slides with deciding tiles (%), "
-        shares = ([float(row[head + name]) for row in rows if row[head + name]]
-                  for name in ("native", "evidence", "random"))  # fmt: skip
-        return ", ".join(f"{sum(own) / len(own):.0f}" if own else "-" for own in shares)
-
-    return by_cohort(rows_of("answers.csv"), cell)
+    """Shares of sure slides with deciding tiles, profile foci; means over seeds."""
+    column = "decisive sets (%): native, evidence, selector, random"
+    return by_cohort(rows_of("study-foci.csv"), lambda rows: rows[0][column])
 
 
 def before_and_now() -> str:
     """Answers under the earlier rules and now."""
-    names = ("cohort", "classifier")
     rows = rows_of("answers.csv")
+    study = rows_of("study-foci.csv")
+    known = {(row["cohort"], row["classifier"]): row["decided slides"] for row in study}
     found = []
     for cohort, classifier in dict.fromkeys((row["cohort"], row["classifier"]) for row in rows):
         own = [row for row in rows if (row["cohort"], row["classifier"]) == (cohort, classifier)]
-        sure = (", ".join(row[f"sure slides {when}"] for row in own) for when in ("before", "now"))
+        sure = [known[cohort, classifier], ", ".join(row["sure slides now"] for row in own)]
         before = own[0]["can I believe the map? before, all seeds"]
         found.append([cohort, classifier, *sure, before, ", ".join(row["now"] for row in own),
                       ", ".join(row["p"] or "-" for row in own)])  # fmt: skip
-    head = [*names, "sure slides before", "now", "answer before", "now, by seed", "p"]
+    head = [
+        "cohort", "classifier", "sure slides, seeds 0 to 2", "those audited again",
+        "answer before, all seeds", "now, by seed", "p",
+    ]  # fmt: skip
     return markdown(head, found)
 
 
@@ -112,7 +98,6 @@ def efficiency() -> str:
 
 TABLES = {
     "tiles-until-sure": tiles_until_sure,
-    "believed": believed,
     "deciding": deciding,
     "before-and-now": before_and_now,
     "efficiency": efficiency,

@@ -59,8 +59,9 @@ def group(
     sizes, unknown, unproven = np.full(n, 9), np.full(n, np.nan), np.zeros(n, bool)
     patients = tuple(cases or names)
     return WholeSlides(
-        names, patients, np.array(labels), np.array(full), sizes, unknown, unproven, unproven
-    )
+        names, patients, np.array(labels), np.array(full), sizes, unknown, unproven, unproven,
+        np.empty((n, 0)), np.empty((n, 0)),
+    )  # fmt: skip
 
 
 def two(p: list[float], labels: list[int], cases: list[str] | None = None) -> WholeSlides:

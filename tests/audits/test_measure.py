@@ -113,8 +113,9 @@ def sure_of(*sure: float) -> WholeSlides:
     names = tuple(f"P{i}" for i in range(n))
     unknown, unproven = np.full(n, np.nan), np.zeros(n, bool)
     return WholeSlides(
-        names, names, np.full(n, -1), full, np.full(n, 9), unknown, unproven, unproven
-    )
+        names, names, np.full(n, -1), full, np.full(n, 9), unknown, unproven, unproven,
+        np.empty((n, 0)), np.empty((n, 0)),
+    )  # fmt: skip
 
 
 def test_an_absolute_threshold_asks_the_same_of_every_slide() -> None:

@@ -45,17 +45,6 @@ def test_equals_textbook_multi_head_attention() -> None:
     torch.testing.assert_close(got, ours.norm(want.squeeze(-2)), rtol=0, atol=1e-12)
 
 
-def test_values_may_be_projected_before_or_after_the_pooling() -> None:
-    torch.manual_seed(0)
-    branches = QueryBranches(8, branches=3, heads=2, dropout=0.0).double()
-    tokens = torch.randn(5, 8, dtype=torch.float64)
-    weights = torch.softmax(branches(tokens), dim=0)
-    after = branches.project(weights.T @ tokens)
-    before = torch.einsum("nr,nre->re", weights, branches.project(tokens.unsqueeze(1)))
-    assert after.shape == (6, 4)
-    torch.testing.assert_close(after, before, rtol=0, atol=1e-12)
-
-
 def test_rows_are_ordered_by_query_then_by_head() -> None:
     torch.manual_seed(0)
     branches = QueryBranches(8, branches=3, heads=2, dropout=0.0)

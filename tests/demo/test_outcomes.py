@@ -60,6 +60,9 @@ def test_each_label_is_decided_in_its_own_tissue(tmp_path: Path) -> None:
         assert set(table.tissue[table.witness]) == {tissue}
         assert audit.summary.classes == [f"no {label}", label]
         assert audit.summary.full_bag.auc > 0.9
+    scores = [audit.summary.full_bag.macro_auc for audit in audits]
+    assert scores[0].low > 0.9
+    assert scores == scores[:1] * 3
 
 
 def test_a_cohort_of_a_risk_has_times_and_events_and_no_label(tmp_path: Path) -> None:

@@ -212,6 +212,13 @@ def c_index(risk: Row, time: Row, event: Sequence[int]) -> float:
     return right / pairs
 
 
+def macro_auc(scores: Sequence[Row], labels: Sequence[Sequence[int]]) -> float:
+    columns = [(own, [mark == 1 for mark in marks]) for own, marks in zip(
+        zip(*scores, strict=True), zip(*labels, strict=True), strict=True
+    )]  # fmt: skip
+    return mean([binary_auc(*one) for one in columns if 0 < sum(one[1]) < len(labels)])
+
+
 def r_squared(predicted: Row, value: Row) -> float:
     mean = sum(value) / len(value)
     left = sum((y - f) ** 2 for f, y in zip(predicted, value, strict=True))

@@ -18,7 +18,7 @@ from foci.audits.tables import write_tables
 from foci.reports import write_comparison, write_report
 from foci.reports.first_screen import first_screen, methods_text
 from foci.reports.models import unpack
-from foci.reports.notebook import notebook_html
+from foci.reports.report import notebook_html
 from foci.reports.text import evidence
 from foci.slides.find import INDEX, THUMBNAILS, Thumbnail
 from foci.slides.image import Box

@@ -12,7 +12,6 @@ from foci.audits.audit import changed_settings, recompute
 from foci.metrics import aukc, msk, restricted
 from foci.reports import write_report
 from foci.reports.models import COARSE, FINE, AuditPayload, unpack
-from foci.reports.notebook import framed
 from foci.reports.payload import (
     COARSEST,
     PICTURE_BYTES,
@@ -24,6 +23,7 @@ from foci.reports.payload import (
     to_json,
     within_bytes,
 )
+from foci.reports.report import framed
 from foci.slides.find import _INDEX, INDEX, THUMBNAILS, Thumbnail
 from foci.slides.image import Box
 from tests.makers.synthetic import Plan, make

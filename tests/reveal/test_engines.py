@@ -305,6 +305,9 @@ class Bare(PooledTiles):
     def __init__(self, attention: torch.Tensor, values: torch.Tensor, plus_one: bool) -> None:
         self.attention, self.values, self.plus_one = attention, values, plus_one
 
+    def read(self, pooled: torch.Tensor) -> torch.Tensor:
+        return pooled
+
 
 @pytest.mark.parametrize("most", [pooled_module._MOST_TERMS, 0])
 @pytest.mark.parametrize("plus_one", [False, True])
@@ -324,9 +327,9 @@ def test_every_prefix_of_every_order_equals_pooling_it_alone(
     attention = spread * torch.randn(64, 3, generator=generator, dtype=torch.float64)
     values = torch.randn(64, value_rows, 5, generator=generator, dtype=torch.float64)
     tiles = Bare(attention, values, plus_one)
-    for _ in range(3):
-        sequence = torch.randperm(64, generator=generator)
-        found = tiles.pooled(sequence, torch.tensor(sizes))
+    sequences = torch.stack([torch.randperm(64, generator=generator) for _ in range(3)])
+    together = tiles.logits_of(sequences, torch.tensor(sizes))
+    for sequence, found in zip(sequences, together, strict=True):
         subsets = [sequence[:size] for size in sizes]
         want = [
             pool(softmax_weights(attention[own], plus_one=plus_one), values[own]) for own in subsets

@@ -1,4 +1,4 @@
-"""One small cohort per test file."""
+"""One small cohort for all tests."""
 
 import pytest
 
@@ -6,6 +6,6 @@ from foci.bags import Cohort
 from tests.makers.cohorts import planted
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
     return planted(tmp_path_factory.mktemp("planted"))

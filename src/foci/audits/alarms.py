@@ -486,12 +486,16 @@ def caveats(
     classes: Sequence[str],
     settings: AuditSettings,
     numbers: Mapping[View, Mapping[str, RankingNumbers]],
+    left_out: Sequence[str] = (),
 ) -> list[str]:
-    """List everything that is undefined or needs care, with the reason."""
+    """List everything that is undefined or needs care, with the reason.
+
+    ``left_out`` are the labels without an AUC.
+    """
     own, labelled = numbers["prediction"], measured.slides.labelled
     notes = [
         *_on_slides(measured.slides, settings),
-        *_on_labels(measured.slides, labelled, classes, settings),
+        *_on_labels(measured.slides, labelled, classes, settings, left_out),
         *_on_reach(measured, settings),
         *_on_counts(measured, own),
         *_on_faithfulness(measured),
@@ -525,6 +529,7 @@ def _on_labels(
     labelled: WholeSlides | None,
     classes: Sequence[str],
     settings: AuditSettings,
+    left_out: Sequence[str],
 ) -> Iterator[str]:
     if labelled is None and settings.output in SURVIVAL:
         if not np.isfinite(slides.outcomes).all(axis=1).any() or not slides.outcomes.size:
@@ -544,6 +549,9 @@ def _on_labels(
     absent = [name for i, name in enumerate(classes) if i not in labelled.labels]
     if absent:
         yield f"No audited slide is of class {', '.join(absent)}: AUC is undefined."
+    if left_out:
+        names = ", ".join(left_out)
+        yield f"All scored slides have the same answer to {names}: left out of the macro AUC."
 
 
 def _on_reach(measured: MeasuredSlides, settings: AuditSettings) -> Iterator[str]:

@@ -162,9 +162,9 @@ class AuditedSlide:
             lower bound of it; None where there is neither. See :func:`foci.rankings.minimal_set`.
         k_star_kind: :attr:`foci.metrics.MinimalSet.kind`; None if it could not be read.
         k_star_theorem: What proves it; None if nothing does.
-        time: Until the event or the last visit; None where it is unknown.
-        event: 1 where the event was seen then, else 0; None where it is unknown.
-        value: The number that a regression predicts; None where it is unknown.
+        outcome: What a risk, a number or labels are compared with: time and event, the number, or 0
+            or 1 for every label (:attr:`foci.bags.Slide.outcome`); None where it is unknown.
+        label_outputs: Log-odds that a model of labels gives each of them; None of any other.
     """
 
     slide_id: str
@@ -186,12 +186,16 @@ class AuditedSlide:
     k_star: int | None = None
     k_star_kind: str | None = None
     k_star_theorem: str | None = None
-    time: float | None = None
-    event: float | None = None
-    value: float | None = None
+    outcome: tuple[float, ...] | None = None
+    label_outputs: tuple[float, ...] | None = None
 
 
-_ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
+_ARROW = {
+    "str": pa.string(),
+    "int": pa.int32(),
+    "float": pa.float64(),
+    "tuple[float, ...]": pa.list_(pa.float64()),
+}
 SLIDE_SCHEMA = pa.schema(
     [
         pa.field(own.name, _ARROW[kind], nullable=bool(optional))
@@ -214,7 +218,11 @@ def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
     """Rows of ``slides.parquet`` as slides."""
     _check_filled(table, SLIDE_SCHEMA)
-    return tuple(AuditedSlide(**row) for row in table.to_pylist())
+    rows: list[dict[str, Any]] = table.to_pylist()
+    for row in rows:
+        for name in ("outcome", "label_outputs"):
+            row[name] = row[name] and tuple(row[name])
+    return tuple(AuditedSlide(**row) for row in rows)
 
 
 def _check_filled(table: pa.Table, schema: pa.Schema) -> None:
@@ -642,38 +650,43 @@ def arrays_to_bytes(arrays: Arrays, facts: Mapping[str, Any]) -> bytes:
     )
 
 
+_KINDS = {"BOOL": "?"} | {f"{kind}{8 * n}": f"<{kind.lower()}{n}" for kind in "FIU" for n in (4, 8)}
+"""Of numbers in such a file."""
+
+
 class StoredArrays(Arrays):
     """Arrays of a safetensors file, each read when it is asked for.
 
-    The file is open only then: what is mapped of thousands of shards would count as memory.
+    The file is open only then: what is mapped of thousands of shards would count as memory. Its
+    header is checked and read once, as a summary asks every shard for dozens of arrays.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._opened() as file:
-            self._names = tuple(file.keys())
-            self.facts: dict[str, Any] = json.loads(file.metadata()["facts"])
-
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[Any]:
         from safetensors import SafetensorError, safe_open
 
-        with readable(self.path):
+        self.path = path
+        with readable(path):
             try:
-                with safe_open(self.path, framework="np") as file:
-                    yield file
+                with safe_open(path, framework="np") as checked:
+                    self.facts: dict[str, Any] = json.loads(checked.metadata()["facts"])
             except SafetensorError as error:
                 raise ValueError(error) from None
+            with path.open("rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                self._header: dict[str, dict[str, Any]] = json.loads(file.read(size))
+        del self._header["__metadata__"]
+        self._start = 8 + size
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        with self._opened() as file:
-            found: NDArray[Any] = file.get_tensor(name)
-        return found
+        own = self._header[name]
+        start, end = own["data_offsets"]
+        with readable(self.path):
+            kind = np.dtype(_KINDS[own["dtype"]])
+            n, place = (end - start) // kind.itemsize, self._start + start
+            return np.fromfile(self.path, kind, n, offset=place).reshape(own["shape"])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._header)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._header)

@@ -278,11 +278,12 @@ def first_decisive(
     >>> first_decisive(kept, left, 1, [0.8, 0.95])
     {2, 3}
     """
-    flips, sure = left.argmax(axis=1) != target, np.where(kept.argmax(axis=1) == target, 1, -1)
-    sure = sure * kept[:, target]
-    conditions = [flips, *(flips & (sure >= one) for one in needed)]
-    conditions += [(left[:, target] <= PAPER_BETA) & (sure >= one) for one in needed]
-    return {int(one.argmax()) for one in conditions if one.any()}
+    flips, sure = left.argmax(axis=1) != target, kept[:, target].copy()
+    sure[kept.argmax(axis=1) != target] = -1.0
+    enough = sure >= np.array(needed)[:, None]
+    drops = left[:, target] <= PAPER_BETA
+    conditions = np.concatenate([flips[None], flips & enough, drops & enough])
+    return {*conditions.argmax(axis=1)[conditions.any(axis=1)].tolist()}
 
 
 def doubtful_steps(
@@ -304,12 +305,14 @@ def doubtful_steps(
 
     def follow(probs: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Lead of the target, and its probability."""
-        rivals = np.delete(probs, target, axis=1).max(axis=1, initial=0.0)
-        return probs[:, target] - rivals, probs[:, target]
+        by_class = probs.T.copy()
+        own = by_class[target].copy()
+        by_class[target] = 0.0
+        return own - by_class.max(axis=0), own
 
     (lead, sure), (lost, rest) = follow(kept), follow(left)
     doubtful = np.zeros(len(kept), dtype=bool)
-    limits = [lead / 2, lost / 2, rest - PAPER_BETA, *(sure - one for one in needed)]
+    limits = [lead / 2, lost / 2, rest - PAPER_BETA, *(sure - np.array(needed)[:, None])]
     if np.abs(limits).min(initial=np.inf) > 1.01 * margin:  # as nearly always
         return doubtful.nonzero()[0]
     # whether a condition holds if every error is in its favour, and against it

@@ -16,7 +16,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,9 @@ class WholeSlides:
         proven: ``[S]`` whether it is proven that a decided slide has a deciding set of so many
             tiles, or that it has none.
         exact: ``[S]`` whether that is so by the structure of the classifier, at every threshold.
-        outcomes: ``[S, 2]`` time and event, ``[S, 1]`` a number, or ``[S, 0]``; NaN if unknown.
+        outcomes: ``[S, 2]`` time and event, ``[S, 1]`` a number, ``[S, L]`` labels, or ``[S, 0]``;
+            NaN if unknown.
+        label_outputs: ``[S, L]`` log-odds of every label, or ``[S, 0]``.
         asked: The class that answers are asked about; None for whatever is predicted.
     """
 
@@ -133,7 +135,8 @@ class WholeSlides:
     k_star: Floats
     proven: Marks
     exact: Marks
-    outcomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    outcomes: Floats
+    label_outputs: Floats
     asked: int | None = None
 
     def __len__(self) -> int:
@@ -167,7 +170,8 @@ class WholeSlides:
             k_star=self.k_star[rows],
             proven=self.proven[rows],
             exact=self.exact[rows],
-            outcomes=self.outcomes[rows] if len(self.outcomes) else self.outcomes,
+            outcomes=self.outcomes[rows],
+            label_outputs=self.label_outputs[rows],
             asked=self.asked,
         )
 
@@ -222,7 +226,8 @@ def _known_slides(
         k_star=np.array([np.nan if s.k_star is None else s.k_star for s in slides]),
         proven=proven | exact,
         exact=exact,
-        outcomes=_outcomes(slides),
+        outcomes=_table([slide.outcome for slide in slides]),
+        label_outputs=_table([slide.label_outputs for slide in slides]),
     )
 
 
@@ -235,13 +240,10 @@ def _slides_of(curves: CurveTable, slides: Sequence[AuditedSlide]) -> list[Audit
     return [by_id[name] for name in curves.slide_ids]
 
 
-def _outcomes(slides: Sequence[AuditedSlide]) -> Floats:
-    """What is known of the slides in numbers."""
-    survival = any(slide.time is not None for slide in slides)
-    numbers = any(slide.value is not None for slide in slides)
-    names = ("time", "event") if survival else ("value",) if numbers else ()
-    table = [[getattr(slide, name) for name in names] for slide in slides]
-    return np.array(table, dtype=np.float64).reshape(len(slides), len(names))
+def _table(rows: Sequence[tuple[float, ...] | None]) -> Floats:
+    """Equally many numbers of every slide, NaN where they are unknown."""
+    width = max(len(row or ()) for row in rows)
+    return np.array([row or (np.nan,) * width for row in rows]).reshape(len(rows), width)
 
 
 @dataclass(frozen=True, order=True)

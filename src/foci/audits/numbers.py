@@ -47,10 +47,16 @@ from foci.audits.settings import KEPT, PAPER, RANDOM, SHARE, AuditSettings, View
 from foci.metrics.compare import patient_means, relative_saving
 from foci.metrics.decisive import carried_marks
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
-from foci.metrics.outcomes import c_index_interval, r_squared_interval, survival_curve
+from foci.metrics.outcomes import (
+    c_index_interval,
+    constant_labels,
+    macro_auc_interval,
+    r_squared_interval,
+    survival_curve,
+)
 from foci.metrics.ranking import overlaps, rank_correlations
 from foci.metrics.stats import draws_between, mean_intervals, spearman_interval
-from foci.outputs import Cut
+from foci.outputs import SURVIVAL, Cut
 
 if TYPE_CHECKING:
     from foci.backbones.training import Predictions
@@ -104,6 +110,11 @@ def summarise(
         }
     right = None if labelled is None else labelled.predictions == labelled.labels
     answers = answer_questions(measured, classes, settings, decided)
+    full = FullBag(
+        auc=None if labelled is None else auc_or_none(labelled.full, labelled.labels),
+        accuracy=None if right is None else float(right.mean()),
+        **outcome_scores(slides, settings, classes),
+    )
     return Summary(
         format=FORMAT,
         classes=list(classes),
@@ -115,11 +126,7 @@ def summarise(
         k_decisive=settings.k_max if settings.profile == PAPER else None,
         level=settings.level,
         first_view=settings.target if settings.target in numbers else "prediction",
-        full_bag=FullBag(
-            auc=None if labelled is None else auc_or_none(labelled.full, labelled.labels),
-            accuracy=None if right is None else float(right.mean()),
-            **outcome_scores(slides, settings, classes),
-        ),
+        full_bag=full,
         output=settings.output or "class",
         map=settings.map_name,
         rankings=list(curves.rankings),
@@ -127,7 +134,7 @@ def summarise(
         agreement=list(agreement),
         answers=answers,
         carried=carried_slides(measured, settings, answers),
-        notes=caveats(measured, classes, settings, numbers),
+        notes=caveats(measured, classes, settings, numbers, full.left_out),
     )
 
 
@@ -461,7 +468,7 @@ def auc_or_none(probs: Floats, labels: Integers) -> float | None:
 def outcome_scores(
     slides: WholeSlides, settings: AuditSettings, sides: Sequence[str]
 ) -> dict[str, Any]:
-    """C-index of a risk, R2 and rank correlation of a number, with intervals over patients.
+    """C-index of a risk, R2 and rank correlation of a number, macro AUC of labels, with intervals.
 
     And the survival of the slides on either side of the cut.
     """
@@ -472,8 +479,17 @@ def outcome_scores(
     f = Cut(cut, tau).output(slides.full[known], settings.kappa)
     truth, cases = slides.outcomes[known].T, slides.cases_of(known)
     drawn: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
-    scored = {"n_scored": int(known.sum())}
-    if len(truth) == 2:
+    scored: dict[str, Any] = {"n_scored": int(known.sum())}
+    if settings.output == "multilabel":
+        constant = constant_labels(truth.T)
+        scored["left_out"] = [
+            n for n, out in zip(settings.label_names, constant, strict=True) if out
+        ]
+        if constant.all():
+            return scored
+        macro = macro_auc_interval(slides.label_outputs[known], truth.T, cases, **drawn)
+        return {**scored, "macro_auc": Interval(**asdict(macro))}
+    if settings.output in SURVIVAL:
         found = c_index_interval(f, truth[0], truth[1], cases, **drawn)
         groups = [
             _risk_group(name, *truth[:, slides.predictions[known] == side])

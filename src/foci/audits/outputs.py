@@ -62,20 +62,23 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
         f"{names[1]} above it, {names[0]} below, clear from a distance of {cut.tau:.4g} on{where}"
     )
     _LOG.info(note)
-    slides = tuple(
-        replace(
-            one,
-            label=_label(one, output, cut, names, label),
-            outcome=() if output == "multilabel" else one.outcome,
-        )
-        for one in cohort
-    )
+    slides = tuple(replace(one, label=_label(one, output, cut, names, label)) for one in cohort)
     spread = None if output == "multilabel" else settings.scale or cut.scale or 2 * cut.tau
-    found = {"output": output, "cut": cut.value, "tau": cut.tau, "scale": spread}
-    own = settings.model_copy(update=found)
-    model_notes = (*sources.model_notes, note)
-    sides = replace(cohort, slides=slides, classes=names)
-    return replace(sources, backbone=sided, cohort=sides, model_notes=model_notes), own
+    labels = cohort.classes if output == "multilabel" else ()
+    found = {
+        "output": output,
+        "cut": cut.value,
+        "tau": cut.tau,
+        "scale": spread,
+        "label_names": labels,
+    }
+    return replace(
+        sources,
+        backbone=sided,
+        cohort=replace(cohort, slides=slides, classes=names),
+        model_notes=(*sources.model_notes, note),
+        every_label=backbone if labels else None,
+    ), settings.model_copy(update=found)
 
 
 def _sides(

@@ -584,7 +584,8 @@ class FullBag(Record):
     """How well the model does on whole slides; None without labels, and for other outputs.
 
     AUC and accuracy of classes; Harrell's C of a risk, with the survival of both risk groups; R2
-    and Spearman's correlation of a number.
+    and Spearman's correlation of a number; of labels their macro AUC, without those in
+    ``left_out``, which all scored slides have, or none. AUC and accuracy are of the label followed.
     """
 
     auc: Number
@@ -592,6 +593,8 @@ class FullBag(Record):
     c_index: Interval | None = None
     r_squared: Interval | None = None
     spearman: Interval | None = None
+    macro_auc: Interval | None = None
+    left_out: list[str] = []
     n_scored: int | None = None
     n_events: int | None = None
     risk_groups: list[RiskGroup] = []

@@ -51,7 +51,7 @@ from foci.engines.ray import RayCluster
 from foci.errors import FociError
 from foci.files.lock import check_locks
 from foci.progress import track
-from foci.rankings import minimal_set
+from foci.rankings import Ranking, minimal_set
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, Stored, choose_engine
 
 _LOG = logging.getLogger(__name__)
@@ -64,12 +64,20 @@ COUNTS_AT_ONCE = 8192
 
 
 class SlideReveal:
-    """Rank and reveal slides with one frozen classifier; ``classes`` name its outputs."""
+    """Rank and reveal slides with one frozen classifier; ``classes`` name its outputs.
+
+    ``every_label`` is the model of all labels, where the classifier is that of one of them.
+    """
 
     def __init__(
-        self, backbone: Backbone, settings: AuditSettings, classes: Sequence[str] = ()
+        self,
+        backbone: Backbone,
+        settings: AuditSettings,
+        classes: Sequence[str] = (),
+        every_label: Backbone | None = None,
     ) -> None:
         self.backbone, self.settings, self.classes = backbone, settings, tuple(classes)
+        self.every_label = every_label
         self.revealer = Revealer(backbone, recheck=settings.kappas)
         self.closed_form = choose_engine(backbone) == "closed-form"
         self.adaptive = not settings.dense and not self.closed_form
@@ -82,7 +90,7 @@ class SlideReveal:
             return bag
         return replace(bag, features=pinned(bag.x, device).numpy())
 
-    def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
+    def __call__(self, slide: Slide, bag: Bag, jobs: Sequence[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.
 
         Or the one that is followed on every slide, where one was asked for.
@@ -91,23 +99,24 @@ class SlideReveal:
             FociError: If a ranking refuses the slide, or the classifier's output is not finite.
         """
         label = self.classes.index(slide.label) if slide.label in self.classes else None
-        curves: dict[str, tuple[Curve, ...]] = {}
-        scores: dict[str, NDArray[np.float64]] = {}
         with eval_mode(self.backbone):
             embedded = self.revealer.open(bag)
             full = self._finite(embedded.full().numpy(), bag.slide_id)
             embedded = embedded.with_target(int(full.argmax()))
             asked = self.settings.followed(self.classes)
             followed_class = embedded if asked is None else embedded.with_target(asked)
-            adaptive = None
-            if self.adaptive:
-                adaptive = AdaptiveCurves(followed_class, self.settings, full, label)
-            for job in jobs:
-                curves[job.column], own = self._job(job, followed_class, full, label, adaptive)
-                if job.stored:
-                    scores[job.column] = own
+            found: dict[str, list[Curve]] = {job.column: [] for job in jobs}
+            ranked: dict[str, Ranking] = {}
+            stored = [job for job in jobs if job.stored]
+            for group in filter(None, (stored, *([job] for job in jobs if not job.stored))):
+                for column, ranking, curve in self._curves(group, followed_class, full, label):
+                    found[column].append(curve)
+                    if ranking is not None:
+                        ranked[column] = ranking
+            curves = {column: tuple(own) for column, own in found.items()}
+            scores = {job.column: ranked[job.column].scores for job in stored}
             tiles = RankedTiles.of(bag.slide_id, bag.file_rows, bag.coords, scores, bag.sources)
-            known = self._deciding(tiles, curves, embedded.target)
+            known = self._deciding(ranked.get(EVIDENCE), curves, embedded.target)
             limit = RELU_STEPS if self.backbone.capabilities.structure == "relu head" else None
             least = minimal_set(embedded, self.settings.kappa, known, steps=limit)
         record = replace(
@@ -115,63 +124,76 @@ class SlideReveal:
             k_star=least.k,
             k_star_kind=least.kind,
             k_star_theorem=least.theorem or None,
+            label_outputs=self._label_outputs(embedded),
         )
         return RevealedSlide(record, tiles, curves)
 
+    def _label_outputs(self, bag: EmbeddedBag) -> tuple[float, ...] | None:
+        if self.every_label is None:
+            return None
+        whole = EmbeddedBag(self.every_label, bag.inputs, tokens=bag.tokens)
+        return tuple(whole.logits.double().tolist())
+
     def _deciding(
-        self, tiles: RankedTiles, curves: Mapping[str, Sequence[Curve]], target: int
+        self, ranking: Ranking | None, curves: Mapping[str, Sequence[Curve]], target: int
     ) -> list[int] | None:
         """The first tiles of ``evidence`` that are seen to decide; None if none are."""
-        if self.backbone.capabilities.structure == "none" or EVIDENCE not in curves:
+        if self.backbone.capabilities.structure == "none" or ranking is None:
             return None
         inserted, deleted = curves[EVIDENCE][:2]  # tails may follow
         counts, alone, without = np.intersect1d(inserted.ks, deleted.ks, return_indices=True)
         suffices = followed(inserted.probs[alone], target).sure(self.settings.kappa)
         flips = ~followed(deleted.probs[without], target).kept
         found = counts[suffices & flips & (counts > 0)]
-        return tiles.order(EVIDENCE)[: found[0]].tolist() if len(found) else None
+        return ranking.order[: found[0]].tolist() if len(found) else None
 
-    def _job(
+    def _curves(
         self,
-        job: RankingJob,
+        jobs: Sequence[RankingJob],
         bag: EmbeddedBag,
         full: NDArray[np.float64],
         label: int | None,
-        adaptive: AdaptiveCurves | None,
-    ) -> tuple[tuple[Curve, ...], NDArray[np.float64]]:
-        """Insertion curves of every seed of a job, then deletion curves; scores of the first."""
-        if job.null_maps is not None:
-            curve = job.null_maps.curve(bag, full)
+    ) -> Iterator[tuple[str, Ranking | None, Curve]]:
+        """Curves of jobs that are revealed together, with the column and the ranking of each.
+
+        Of every job the insertion curves of all seeds come first, then the deletion curves.
+        """
+        null_maps = jobs[0].null_maps
+        if null_maps is not None:
+            curve = null_maps.curve(bag, full)
             self._finite(curve.probs, bag.slide_id)
-            return (curve,), np.empty(0)
-        ranked = job.rank(bag)
-        orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
-        n_deleted = DELETED_ORDERS if job.orders and not self.settings.dense else len(orders)
+            yield jobs[0].column, None, curve
+            return
+        ranked = [(job, *one) for job in jobs for one in job.rank(bag)]
+        orders = [torch.from_numpy(ranking.order) for *_, ranking in ranked]
+        tied = [ranking.tied if job.stored else 0.0 for job, _, ranking in ranked]
+        some = jobs[0].orders and not self.settings.dense
+        n_deleted = min(DELETED_ORDERS, len(orders)) if some else len(orders)
         searched = 0
-        if adaptive is None:
-            inserted, deleted = self._dense(orders, orders[:n_deleted], bag, full, label)
-            searched = int(self.settings.last_deletion(len(bag))) if self.closed_form else 0
-        else:
+        if self.adaptive:
+            adaptive = AdaptiveCurves(bag, self.settings, full, label)
             both = [
-                adaptive(order, control=bool(job.orders), deleted=place < n_deleted)
+                adaptive(order, control=bool(jobs[0].orders), deleted=place < n_deleted)
                 for place, order in enumerate(orders)
             ]
             inserted, deleted = [one[0] for one in both], [one[1] for one in both[:n_deleted]]
+        else:
+            inserted, deleted = self._dense(orders, orders[:n_deleted], bag, full, label)
+            searched = int(self.settings.last_deletion(len(bag))) if self.closed_form else 0
         directions: list[tuple[Stored, list[Points]]] = [("insert", inserted), ("delete", deleted)]
         if self.has_tails:
             kept = self._tails(bag, orders[:n_deleted], inserted, "insert")
             left = self._tails(bag, orders[:n_deleted], deleted, "delete")
             directions += [("insert-tail", kept), ("delete-tail", left)]
-        curves = tuple(
-            Curve(
-                bag.slide_id, job.ranking, seed, direction, len(bag), ks,
-                self._finite(probs, bag.slide_id), full, ranking.tied if job.stored else 0.0,
-                searched,
-            )
-            for direction, points in directions
-            for (seed, ranking), (ks, probs) in zip(ranked, points, strict=False)
-        )  # fmt: skip
-        return curves, ranked[0][1].scores
+        for direction, points in directions:
+            for place, (ks, probs) in enumerate(points):
+                job, seed, ranking = ranked[place]
+                self._finite(probs, bag.slide_id)
+                curve = Curve(
+                    bag.slide_id, job.ranking, seed, direction, len(bag), ks, probs, full,
+                    tied[place], searched,
+                )  # fmt: skip
+                yield job.column, ranking, curve
 
     def _tails(
         self, bag: EmbeddedBag, orders: list[Tensor], curves: list[Points], way: Direction
@@ -271,7 +293,6 @@ class SlideReveal:
 def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
     """Entry of a slide in ``slides.parquet``, with the hash of its features."""
     features = np.ascontiguousarray(bag.features, dtype=np.float32).reshape(-1)
-    time, event = slide.outcome if len(slide.outcome) == 2 else (None, None)
     return AuditedSlide(
         slide_id=slide.slide_id,
         case_id=slide.case_id,
@@ -288,9 +309,7 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         feature_norm=bag.feature_norm,
         feature_mean=bag.feature_mean,
         misplaced=bag.provenance.misplaced,
-        time=time,
-        event=event,
-        value=slide.outcome[0] if len(slide.outcome) == 1 else None,
+        outcome=slide.outcome or None,
     )
 
 

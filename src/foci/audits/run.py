@@ -203,7 +203,7 @@ def _work(
     backbone, cohort = prepared.backbone, prepared.cohort
     null_maps = draw_null_maps(settings, Revealer(backbone, recheck=()), slides, cohort.store)
     jobs = ranking_jobs(settings, fitted, null_maps)
-    one = SlideReveal(backbone, settings, cohort.classes)
+    one = SlideReveal(backbone, settings, cohort.classes, prepared.sources.every_label)
     store = cohort.store.read_once()
     return ShardReveal(tuple(slides), store, one, jobs, Shards(folder.resolve()), drift)
 

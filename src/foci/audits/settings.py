@@ -150,6 +150,7 @@ class AuditSettings(BaseModel):
             the validation slides. A run stores which it was.
         scale: Spread of a risk or a number, which areas without a threshold are measured in; None
             for the interquartile range of the validation slides. A run stores which it was.
+        label_names: Of a model of labels. A run stores which they were.
         target_class: The label that is followed, where outputs are independent labels; of classes
             one that is followed on every slide, whatever is predicted. The answers then rest on
             the slides of which the model predicts it.
@@ -194,6 +195,7 @@ class AuditSettings(BaseModel):
     cut: float | None = None
     tau: PositiveFloat | None = None
     scale: PositiveFloat | None = None
+    label_names: tuple[str, ...] = ()
     target_class: str | None = None
     kappa: Share = KAPPA
     kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)

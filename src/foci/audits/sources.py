@@ -56,6 +56,7 @@ class Sources:
         model_files: Files that the model was loaded from, to notice if they are replaced.
         agreement: How the answers of the user's own code agree, if they were given.
         output: What the model's outputs are, as far as its file says.
+        every_label: The model of all labels, where ``backbone`` is that of one of them.
     """
 
     backbone: Backbone
@@ -71,6 +72,7 @@ class Sources:
     model_files: Unchanged = field(default_factory=lambda: Unchanged(()))
     agreement: Agreement | None = None
     output: Output | None = None
+    every_label: Backbone | None = None
 
 
 def open_sources(

@@ -121,9 +121,9 @@ def _ranking_rows(summary: Summary) -> Iterator[Row]:
 
 
 def _outcome_rows(summary: Summary) -> Iterator[Row]:
-    """How well a risk or a number fits what was observed; none of a model of classes."""
+    """How well a risk, a number or labels fit what was observed; none of a model of classes."""
     full = summary.full_bag
-    for name in ("c_index", "r_squared", "spearman"):
+    for name in ("c_index", "r_squared", "spearman", "macro_auc"):
         found: Interval | None = getattr(full, name)
         if found is not None:
             yield {"measure": name, **found.model_dump(), "n_slides": full.n_scored}

@@ -42,9 +42,8 @@ from foci.outputs import SURVIVAL, Output
 from foci.progress import showing
 from foci.reports import write_comparison, write_report
 from foci.slides.find import find_images, match_images, write_thumbnails
-from foci.studies.estimates import StudyProgress, Tally
 from foci.studies.plan import STUDY, StudyFolder
-from foci.studies.run import CellWork, run_plan
+from foci.studies.run import CellWork, StudyProgress, Tally, run_plan
 
 _LOG = logging.getLogger(__name__)
 

@@ -101,10 +101,10 @@ def class_auc_draws(
 def _weighted_aucs(scores: Floats, labels: Integers, weights: Integers) -> Floats:
     """AUC of each class against the rest with ``[B, S]`` weights of the slides, ``[B, C]``."""
     classes = range(scores.shape[1])
-    return np.stack([_binary_auc(scores[:, c], labels == c, weights) for c in classes], axis=1)
+    return np.stack([binary_auc(scores[:, c], labels == c, weights) for c in classes], axis=1)
 
 
-def _binary_auc(scores: Floats, positive: Marks, weights: Integers) -> Floats:
+def binary_auc(scores: Floats, positive: Marks, weights: Integers) -> Floats:
     """Weighted Mann-Whitney U over the weight of all pairs, ``[B]``, from sums over tied scores."""
     order = np.argsort(scores, kind="stable")
     starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf) > 0)
@@ -255,7 +255,7 @@ def auc(probs: ArrayLike, labels: ArrayLike) -> float:
     inputs.require(not absent, "labels", what, "AUC needs slides of every class")
     equal = np.ones((1, len(true)), dtype=np.int64)
     if n_classes == 2:
-        return float(_binary_auc(scores if binary else scores[:, 1], true == 1, equal)[0])
+        return float(binary_auc(scores if binary else scores[:, 1], true == 1, equal)[0])
     return float(np.mean(_weighted_aucs(scores, true, equal)))
 
 

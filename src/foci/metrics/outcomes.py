@@ -1,4 +1,4 @@
-"""How well a risk or a number fits what was observed: C-index and R2.
+"""How well a risk, a number or labels fit what was observed: C-index, R2 and macro AUC.
 
 Each has an interval by resampling patients: all slides of a patient are drawn together.
 """
@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.cohort import auc
-from foci.metrics.inputs import Floats
-from foci.metrics.stats import Interval, case_draws, draws_between, percentile_interval
+from foci.metrics.cohort import binary_auc
+from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
+from foci.metrics.stats import Interval, Weights, case_draws, draws_between, percentile_interval
+
+_AT_ONCE = 2**22  # weights of slides that are looked at in one go, 32 MiB as counts
 
 
 @card(
@@ -39,8 +41,8 @@ def c_index(risk: ArrayLike, time: ArrayLike, event: ArrayLike) -> float:
     >>> c_index([3.0, 1.0, 2.0], time=[1, 5, 3], event=[1, 0, 1])
     1.0
     """
-    right, pairs = _concordance(*_survival(risk, time, event))
-    return float(right.sum() / pairs.sum()) if pairs.any() else float("nan")
+    f, t, seen = _survival(risk, time, event)
+    return float(_concordance(f, t, seen, np.ones((1, len(f)), dtype=np.uint8))[0])
 
 
 @card(
@@ -82,17 +84,51 @@ def survival_curve(time: Floats, event: Floats) -> tuple[Floats, Floats]:
 
 
 def macro_auc(scores: ArrayLike, labels: ArrayLike) -> float:
-    """Mean of the AUCs of independent labels, from scores and marks ``[S, L]``.
+    r"""Mean of the AUCs of independent labels, from scores and marks ``[S, L]``.
 
-    Labels that all slides have, or none, are left out; NaN where no label is left.
+    .. math:: \mathrm{AUC}_\mathrm{macro} = L^{-1} \sum_l \Pr[f_l(i) > f_l(j)] +
+       \tfrac12 \Pr[f_l(i) = f_l(j)], \quad y_{il} = 1,\ y_{jl} = 0
+
+    Labels that all slides have, or none (:func:`constant_labels`), are left out; NaN where no label
+    is left.
 
     >>> macro_auc([[0.9, 0.2], [0.1, 0.3], [0.8, 0.1]], [[1, 0], [0, 1], [0, 0]])
     1.0
     """
-    f, y = np.asarray(scores, dtype=np.float64), np.asarray(labels)
-    known = [own for own in range(f.shape[1]) if len(np.unique(y[:, own])) == 2]
-    aucs = [auc(f[:, own], y[:, own].astype(np.int64)) for own in known]
-    return float(np.mean(aucs)) if aucs else float("nan")
+    f, y = _labelled(scores, labels)
+    return float(_macro_aucs(f, y, np.ones((1, len(f)), dtype=np.int64))[0])
+
+
+def constant_labels(labels: ArrayLike) -> Marks:
+    """``[L]`` labels that all slides have, or none, from marks ``[S, L]``.
+
+    >>> constant_labels([[1, 0], [1, 1]]).tolist()
+    [True, False]
+    """
+    constant: Marks = np.ptp(np.asarray(labels, dtype=np.float64), axis=0) == 0
+    return constant
+
+
+def macro_auc_interval(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    cases: Sequence[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """:func:`macro_auc` with its interval over patients.
+
+    All labels of all slides of a patient are drawn together. A label that is constant in a draw is
+    left out of it.
+    """
+    f, y = _labelled(scores, labels)
+    case, weights = case_draws(cases, len(f), n_boot, seed)
+    rows = max(1, _AT_ONCE // len(f))
+    parts = (weights[start : start + rows, case] for start in range(0, n_boot, rows))
+    draws = np.concatenate([_macro_aucs(f, y, part.astype(np.int64)) for part in parts])
+    return percentile_interval(macro_auc(f, y), draws_between(draws, cases), level)
 
 
 def c_index_interval(
@@ -107,11 +143,10 @@ def c_index_interval(
 ) -> Interval:
     """:func:`c_index` with its interval over patients."""
     f, t, seen = _survival(risk, time, event)
-    right, pairs = _concordance(f, t, seen)
-    case, drawn = case_draws(cases, len(f), n_boot, seed)
-    weights = drawn[:, case].astype(np.float64)
-    over, under = (((weights @ m) * weights).sum(axis=1) for m in (right, pairs))
-    draws = np.divide(over, under, out=np.full(len(over), np.nan), where=under > 0)
+    case, weights = case_draws(cases, len(f), n_boot, seed)
+    rows = max(1, _AT_ONCE // len(f))
+    parts = (weights[start : start + rows, case] for start in range(0, n_boot, rows))
+    draws = np.concatenate([_concordance(f, t, seen, part) for part in parts])
     return percentile_interval(c_index(f, t, seen), draws_between(draws, cases), level)
 
 
@@ -126,7 +161,7 @@ def r_squared_interval(
 ) -> Interval:
     """:func:`r_squared` with its interval over patients."""
     case, drawn = case_draws(cases, len(predicted), n_boot, seed)
-    rows = (np.repeat(np.arange(len(predicted)), weights) for weights in drawn[:, case])
+    rows = (np.repeat(np.arange(len(predicted)), weights[case]) for weights in drawn)
     draws = np.array([r_squared(predicted[own], value[own]) for own in rows])
     return percentile_interval(r_squared(predicted, value), draws_between(draws, cases), level)
 
@@ -143,9 +178,55 @@ def _survival(
     return f, t, seen.astype(bool)
 
 
-def _concordance(f: Floats, t: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Pairs ``[S, S]`` whose first came first: how right each is, and whether it counts."""
-    before = (t[:, None] < t) | ((t[:, None] == t) & ~seen)
-    pairs = (before & seen[:, None]).astype(np.float64)
-    right = pairs * ((f[:, None] > f) + 0.5 * (f[:, None] == f))
-    return right, pairs
+def _labelled(scores: ArrayLike, labels: ArrayLike) -> tuple[Floats, Floats]:
+    f = inputs.as_float_array(scores, "scores", ndim=2)
+    y = inputs.as_float_array(labels, "labels", ndim=2)
+    what = f"has shape {y.shape}, scores have {f.shape}"
+    inputs.require(f.shape == y.shape, "labels", what, "mark every label of every slide")
+    inputs.require(np.isin(y, (0, 1)).all(), "labels", "holds more than 0 and 1", "mark with 1")
+    return f, y
+
+
+def _macro_aucs(f: Floats, y: Floats, weights: Integers) -> Floats:
+    """``[B]`` macro AUC, slide s counting ``weights[:, s]`` times."""
+    columns = zip(f.T, y.T == 1, strict=True)
+    return defined_mean(np.stack([binary_auc(*own, weights) for own in columns]), axis=0)
+
+
+def _concordance(f: Floats, t: Floats, seen: Marks, weights: Weights) -> Floats:
+    """``[B]`` Harrell's C, slide s counting ``weights[:, s]`` times; NaN without a pair to compare.
+
+    From the last time to the first, slides enter a Fenwick tree over their risks: it tells how many
+    of those that lived longer have a lower risk in log S steps, for all draws at once.
+    """
+    risks, rank = np.unique(f, return_inverse=True)
+    own = weights.T.astype(np.int64)  # [S, B]
+    tree = np.zeros((len(risks) + 1, len(weights)), np.int64)
+    entered, twice_right, pairs = np.zeros((3, len(weights)), np.int64)
+
+    def lower(place: int) -> Integers:
+        total: Integers = np.zeros(len(weights), np.int64)
+        while place:
+            total += tree[place]
+            place &= place - 1
+        return total
+
+    def enter(slides: Integers) -> None:
+        for slide in slides:
+            place = int(rank[slide]) + 1
+            while place < len(tree):
+                tree[place] += own[slide]
+                place += place & -place
+        entered[:] += own[slides].sum(axis=0)
+
+    order = np.argsort(-t, kind="stable")
+    for together in np.split(order, np.flatnonzero(np.diff(t[order])) + 1):
+        enter(together[~seen[together]])  # of equal times the event comes first
+        for slide in together[seen[together]]:
+            place = int(rank[slide])
+            twice_right += own[slide] * (lower(place) + lower(place + 1))
+            pairs += own[slide] * entered
+        enter(together[seen[together]])
+    undefined = np.full(len(weights), np.nan)
+    found: Floats = np.divide(twice_right / 2, pairs, out=undefined, where=pairs > 0)
+    return found

@@ -263,9 +263,10 @@ def spearman_interval(
     ]
     inputs.same_length(first=columns[0], second=columns[1])
     case, weights = case_draws(cases, len(columns[0]), n_boot, seed)
-    once = np.ones((1, len(case)))
-    estimate = _weighted_spearman(columns, once)
-    draws = _weighted_spearman(columns, weights[:, case].astype(np.float64))
+    estimate = _weighted_spearman(columns, np.ones((1, len(case))))
+    rows = max(2, _AT_ONCE // len(case))
+    parts = (weights[start : start + rows, case] for start in range(0, len(weights), rows))
+    draws = np.concatenate([_weighted_spearman(columns, own.astype(np.float64)) for own in parts])
     return percentile_interval(float(estimate[0]), draws_between(draws, cases), level)
 
 

@@ -119,7 +119,9 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
             more = f"{all_slides.capitalize()}, the answer is {also}{WORDS[relative.map]}."
         notices.append((_few_sure(summary), more))
     full = summary.full_bag
-    performance_ = [("AUC", fixed(full.auc))] if full.auc is not None else performance(full)
+    performance_ = performance(full)
+    if not performance_ and full.auc is not None:
+        performance_ = [("AUC", fixed(full.auc))]
     synthetic = any(note.startswith("Synthetic") for note in manifest.notes)
     split = f"{manifest.split} " if manifest.split else ""
     return FirstScreen(

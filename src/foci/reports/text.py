@@ -374,8 +374,13 @@ def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
 
 
 def performance(full: FullBag) -> Facts:
-    """How well a risk or a number fits what was observed, with intervals over patients."""
-    named = (("C-index", full.c_index), ("R2", full.r_squared), ("Spearman", full.spearman))
+    """How well a risk, a number or labels fit what was observed, with intervals over patients."""
+    named = (
+        ("C-index", full.c_index),
+        ("R2", full.r_squared),
+        ("Spearman", full.spearman),
+        ("macro AUC", full.macro_auc),
+    )
     return [
         (name, f"{fixed(one.estimate)} ({fixed(one.low)} to {fixed(one.high)})")
         for name, one in named

@@ -239,16 +239,20 @@ class EmbeddedBag:
         if not len(orders):
             return []
         n, device = len(self), self.features.device
-        checked = [check_order(order, n).to(device) for order in orders]
         counts = check_counts(ks, n, direction).to(device)
+        checked = [check_order(order, n).to(device) for order in orders]
         every = [Prefixes.of(order, counts, direction) for order in checked]
         with self._revealer.precision():
             engine = self._prefix_logits()
-            logits = torch.stack([engine.logits(own) for own in every])
-            probs = torch.softmax(logits.double(), dim=-1)
+            if isinstance(engine, PooledTiles):
+                sequences = torch.stack([own.sequence for own in every])
+                logits = engine.logits_of(sequences, every[0].sizes)
+            else:
+                logits = torch.stack([engine.logits(own) for own in every])
+            probs = torch.softmax(logits.double(), dim=-1).cpu()
             upto = len(counts) if rechecked is None else int((counts <= rechecked).sum())
             self._revealer.recheck(probs[:, :upto], self.inputs, every)
-            return list(probs.cpu())
+            return list(probs)
 
     @property
     def margin(self) -> float:

@@ -87,9 +87,9 @@ def check_order(order: Indices, n_tiles: int) -> Tensor:
             "give the tile indices in reveal order, one per tile",
         )
     order = order.long()
-    inside = n_tiles and 0 <= int(order.min()) <= int(order.max()) < n_tiles
-    named = torch.zeros(n_tiles, dtype=torch.bool, device=order.device)
-    if not inside or not bool(named.index_fill_(0, order, True).all()):
+    named = order.cpu().numpy()
+    inside = n_tiles and 0 <= named.min() <= named.max() < n_tiles
+    if not inside or (np.bincount(named, minlength=n_tiles) != 1).any():
         raise FociError("order", "names a tile twice or not at all", "give a permutation")
     return order
 
@@ -103,12 +103,13 @@ def check_counts(ks: Indices, n_tiles: int, direction: Direction) -> Tensor:
     if ks.dim() != 1 or not len(ks) or ks.dtype.is_floating_point:
         raise FociError("ks", "is not a list of counts", "give increasing whole numbers")
     ks = ks.long()
-    if bool((ks.diff() <= 0).any()):
+    counts = ks.cpu().numpy()
+    if (counts[1:] <= counts[:-1]).any():
         raise FociError("ks", "is not increasing", "sort the counts and drop repetitions")
-    if int(ks[0]) < low or int(ks[-1]) > high:
+    if counts[0] < low or counts[-1] > high:
         raise FociError(
             "ks",
-            f"runs from {int(ks[0])} to {int(ks[-1])} where {n_tiles} tiles allow {low} to {high}",
+            f"runs from {counts[0]} to {counts[-1]} where {n_tiles} tiles allow {low} to {high}",
             "leave out the counts beyond",
         )
     return ks

@@ -48,6 +48,9 @@ BUDGET = 16_384
 _MOST_TERMS = 2**22
 """Numbers of weighted values that are kept per bag (32 MiB); a larger bag is summed in blocks."""
 
+_SUMMED_AT_ONCE = 2**18
+"""Numbers of running sums that are computed at once (2 MiB), so that they stay in the cache."""
+
 _HEAVY = 0.75
 _CANCELS = 1e-6
 """Share of the weight left after a removal below which it is summed and not subtracted."""
@@ -103,28 +106,48 @@ class PooledTiles:
 
     def logits(self, prefixes: Prefixes) -> Tensor:
         """See :class:`~foci.reveal.engines.PrefixLogits`."""
-        return self.read(self.pooled(prefixes.sequence, prefixes.sizes))
+        return self.logits_of(prefixes.sequence[None], prefixes.sizes)[0]
 
-    def pooled(self, sequence: Tensor, sizes: Tensor) -> Tensor:
-        """Pooled values ``[J, R, dv]`` of the first ``sizes`` tiles of a sequence, in float64.
+    def logits_of(self, sequences: Tensor, sizes: Tensor) -> Tensor:
+        """Logits ``[O, J, C]`` of the first ``sizes`` tiles ``[J]`` of sequences ``[O, N]``.
 
-        The sums run in the order of the sequence ``[N]``. Tiles before the smallest of the counts
-        ``[J]`` (a deletion leaves many) are in every sum, and enter it as one product.
+        The sizes rise, or fall where tiles are deleted. Sums run in the order of the sequence.
         """
-        first, last = always_in(sizes), int(sizes.max())
+        falling = bool(sizes[0] > sizes[-1])  # a few logits are turned round, not all sums
+        asked = sizes.flip(0) if falling else sizes
+        at_once = 1
+        if self._terms is not None and not self._vanishes(sequences[:, 0]):
+            at_once = max(1, _SUMMED_AT_ONCE // (int(asked[-1]) * self._terms[0].numel()))
+        parts = [self._pooled(some, asked) for some in torch.split(sequences, at_once)]
+        # order by order: a readout of more rows may round another way
+        logits = torch.stack([self.read(pooled) for part in parts for pooled in part])
+        return logits.flip(1) if falling else logits
+
+    def _vanishes(self, tiles: Tensor) -> bool:
+        """Whether one of these tiles has no weight left relative to the largest one."""
+        return float((self._peaks - self.attention[tiles]).amax()) >= RISE
+
+    def _pooled(self, sequences: Tensor, sizes: Tensor) -> Tensor:
+        """Pooled values ``[O, J, R, dv]`` of the first ``sizes`` tiles, which rise, in float64.
+
+        Tiles before the smallest of the sizes (a deletion leaves many) are in every sum, and enter
+        it as one product.
+        """
         terms = self._terms
-        # relative to the largest weight, the first tile must not vanish
-        if terms is None or float((self._peaks - self.attention[sequence[0]]).amax()) >= RISE:
-            return prefix_pool(self.attention, self.values, sizes, sequence, plus_one=self.plus_one)
-        sums = terms.index_select(0, sequence[first:last])
+        if terms is None or self._vanishes(sequences[:, 0]):
+            every = (self.attention, self.values, sizes)
+            each = [prefix_pool(*every, own, plus_one=self.plus_one) for own in sequences]
+            return torch.stack(each)
+        first, last = always_in(sizes[:1]), int(sizes[-1])
+        tiles = sequences[:, first:last]
+        sums = terms.index_select(0, tiles.flatten()).view(*tiles.shape, *terms.shape[1:])
         if first:
-            inside = terms.new_ones(len(terms)).index_fill_(0, sequence[first:], 0.0)
-            sums[0] += (inside @ terms.flatten(1)).view_as(sums[0])
-        sums = sums.cumsum_(0)
-        if len(sizes) < len(sums):
-            sums = sums.index_select(0, sizes - 1 - first)
-        elif int(sizes[0]) > first + 1:  # all of them, from the last
-            sums = sums.flip(0)
+            for own, sequence in zip(sums, sequences, strict=True):
+                inside = terms.new_ones(len(terms)).index_fill_(0, sequence[first:], 0.0)
+                own[0] += (inside @ terms.flatten(1)).view_as(own[0])
+        sums = sums.cumsum_(1)
+        if len(sizes) < sums.shape[1]:
+            sums = sums.index_select(1, sizes - 1 - first)
         return sums[..., :-1] / sums[..., -1:]
 
     def without_first(self, orders: Tensor, ks: Tensor) -> Tensor:

@@ -14,7 +14,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.backbones import Backbone
@@ -51,38 +53,42 @@ class Float64Recheck:
     def __call__(
         self, probabilities: Tensor, features: Tensor, curves: Sequence[Prefixes]
     ) -> Tensor:
-        """Recheck probabilities ``[O, J, C]`` of several curves of one bag, in place."""
+        """Recheck probabilities ``[O, J, C]`` on the CPU of several curves of one bag, in place."""
         if not self.thresholds or features.dtype == torch.float64:
             return probabilities
-        near = self._near(probabilities.flatten(0, 1), features.dtype).view(len(curves), -1)
-        for place in near.any(dim=1).nonzero().flatten().tolist():
+        near = self._near(probabilities.numpy(), features.dtype)
+        for place in np.flatnonzero(near.any(axis=1)).tolist():
             self._replace(near[place], probabilities[place], features, curves[place])
         return probabilities
 
-    def _near(self, probabilities: Tensor, dtype: torch.dtype) -> Tensor:
-        """Steps ``[b]`` at which rounding might move a crossing or a flip."""
+    def _near(self, probabilities: NDArray[np.float64], dtype: torch.dtype) -> NDArray[np.bool_]:
+        """Steps ``[O, J]`` at which rounding might move a crossing or a flip."""
         half = dtype in (torch.float16, torch.bfloat16)
-        thresholds = probabilities.new_tensor(self.thresholds)
-        distance = (probabilities.unsqueeze(-1) - thresholds).abs().amin(dim=(-1, -2))
-        near = distance < (_MARGIN_HALF if half else _MARGIN_SINGLE)
-        if probabilities.shape[-1] > 1:
-            leading = probabilities.topk(2, dim=-1).values
-            near |= leading[:, 0] - leading[:, 1] < (_TIE_HALF if half else _TIE_SINGLE)
+        margin, tie = (_MARGIN_HALF, _TIE_HALF) if half else (_MARGIN_SINGLE, _TIE_SINGLE)
+        by_class = np.ascontiguousarray(np.moveaxis(probabilities, -1, 0))  # [C, O, J]
+        leading = by_class.max(axis=0) - by_class < tie
+        near: NDArray[np.bool_] = leading.sum(axis=0) > 1
+        for threshold in self.thresholds:
+            near |= (np.abs(by_class - threshold) < margin).any(axis=0)
         return near
 
     def _replace(
-        self, near: Tensor, probabilities: Tensor, features: Tensor, prefixes: Prefixes
+        self,
+        near: NDArray[np.bool_],
+        probabilities: Tensor,
+        features: Tensor,
+        prefixes: Prefixes,
     ) -> None:
         """Compute the steps ``[J]`` that are marked again, in place."""
-        rows = near.nonzero().flatten()
-        sizes = prefixes.sizes[rows]
+        rows = torch.from_numpy(np.flatnonzero(near))
+        sizes = prefixes.sizes[rows.to(features.device)]
         # beyond N tiles in all, embedding the bag once more is cheaper than every subset
         if self.closed_form and int(sizes.sum()) > len(features):
             nested = features[prefixes.sequence[: int(sizes.max())]]
-            probabilities[rows] = self._exact(nested, sizes)
+            probabilities[rows] = self._exact(nested, sizes).cpu()
             return
         for row in rows.tolist():
-            probabilities[row] = self._exact(features[prefixes.subset(row)])
+            probabilities[row] = self._exact(features[prefixes.subset(row)]).cpu()
 
     def _exact(self, features: Tensor, sizes: Tensor | None = None) -> Tensor:
         """Probabilities by the float64 copy, or by the model where it has none.

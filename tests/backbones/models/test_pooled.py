@@ -49,19 +49,18 @@ def stretch(model: PooledBackbone, spread: float) -> None:
                 head.mul_(next(factors))
 
 
-@pytest.mark.parametrize("spread", [1.0, 400.0])
 @pytest.mark.parametrize(("name", "preset"), POOLED)
 @torch.no_grad()
-def test_prefixes_equal_forwarding_the_subset(name: str, preset: str, spread: float) -> None:
-    """At attention logits of several hundred too, where one maximum for all would underflow."""
+def test_prefixes_equal_forwarding_the_subset(name: str, preset: str) -> None:
+    """At attention logits of several hundred, where one maximum for all would underflow."""
     model = small(name, preset, n_classes=3).double().eval()
     assert isinstance(model, PooledBackbone)
     for parameter in model.parameters():
         parameter.copy_(torch.randn_like(parameter) / parameter.shape[-1] ** 0.5)
     x, ks = torch.randn(120, D_IN, dtype=torch.float64), torch.tensor([1, 2, 3, 50, 119, 120])
     if name != "mean-mil":
-        stretch(model, spread)
-        assert model.attend(model.embed(x)).std() > 0.8 * spread
+        stretch(model, 400.0)
+        assert model.attend(model.embed(x)).std() > 0.8 * 400
 
     got = model.prefixes(model.embed(x), ks)
 
