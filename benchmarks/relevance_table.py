@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from foci.backbones.layers.transformer import EncoderLayer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
