@@ -45,8 +45,8 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.backbones.saved import read_record
 from foci.bags import Bag, Cohort
-from foci.bags.outcomes import Kind, Outcomes
-from foci.demo.outcomes import COLUMNS
+from foci.bags.importers import Kind, Outcomes
+from foci.demo.cohort import COLUMNS
 from foci.metrics.answers import BELIEVED
 from foci.metrics.compare import each_against
 from foci.outputs import SURVIVAL

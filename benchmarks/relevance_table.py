@@ -43,7 +43,7 @@ from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL
 from foci.backbones.transformer import EncoderLayer
 from foci.bags import Cohort, Slide
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 from foci.bags.tables import write_csv
 from foci.files.atomic import write_whole
 from foci.metrics import symmetric_relevance_gain

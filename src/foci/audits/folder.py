@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from foci.audits.settings import STORED
-from foci.bags.patients import side_by_side
+from foci.bags.bag import side_by_side
 from foci.errors import FociError
 from foci.files.bounds import check_regular, read_json
 from foci.rankings import NULL_MAPS, Ranking
