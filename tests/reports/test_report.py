@@ -27,7 +27,9 @@ def data_of(page: Path) -> dict[str, Any]:
 
 
 def text_of(page: Path) -> str:
-    text = re.sub(r"<(script|style)\b.*?</\1>|</?b>", "", page.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(
+        r"<(script|style)\b.*?</\1>|</?b>", "", page.read_text(encoding="utf-8"), flags=re.S
+    )
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
