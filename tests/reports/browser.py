@@ -1,6 +1,7 @@
 """Headless Chromium for tests, if the machine has one."""
 
 import atexit
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 from tools.screenshots import chromium
 
+THEMES = [(1440, False), (390, True)]
+"""Widths, each with whether the theme is dark."""
+if "FOCI_SLOW" in os.environ:
+    THEMES += [(width, not dark) for width, dark in THEMES]
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 

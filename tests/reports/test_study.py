@@ -2,9 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, ViewportSize
 from typer.testing import CliRunner
 
 from foci.audits import StoredAudit
@@ -13,7 +14,7 @@ from foci.reports.first_screen import counted_tiles, first_screen
 from foci.studies.plan import MAIN, StudyFolder
 from foci.studies.read import audit_folders
 from tests.makers.finished_study import finished
-from tests.reports.browser import Watched, findings
+from tests.reports.browser import THEMES, Watched, findings
 from tests.reports.test_report import text_of
 
 
@@ -67,16 +68,16 @@ def test_names_are_escaped_and_nothing_is_asked_for(page: Path) -> None:
     assert "img-src data:" in text
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("width", "dark"), THEMES)
 def test_the_page_is_quiet_fits_and_has_no_serious_findings(
-    browser: Browser, page: Path, width: int
+    browser: Browser, page: Path, width: int, dark: bool
 ) -> None:
-    watched = Watched(browser.new_page(viewport={"width": width, "height": 900}))
+    scheme: Literal["dark", "light"] = "dark" if dark else "light"
+    size: ViewportSize = {"width": width, "height": 900}
+    watched = Watched(browser.new_page(viewport=size, color_scheme=scheme))
     watched.page.goto(page.as_uri())
-    for _ in ("dark", "light"):
-        watched.page.click("#theme")
-        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert findings(watched.page) == []
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert findings(watched.page) == []
     assert watched.page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
     watched.asked = [url for url in watched.asked if not url.startswith("data:")]
     watched.assert_quiet(page.as_uri())
