@@ -75,7 +75,7 @@ def timed(model: Backbone, folder: Path, name: str, verified: bool) -> tuple[flo
 def unverified() -> Iterator[None]:
     """Without checksums, stamps and hashes; such cache entries need a folder of their own."""
     with (
-        mock.patch("foci.bags.cache._checksum", return_value=""),
+        mock.patch("foci.bags.store._checksum", return_value=""),
         mock.patch("foci.audits.prepare.files_read", return_value=[]),
         mock.patch("foci.audits.audit.changed_files", return_value=()),
     ):

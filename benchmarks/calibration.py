@@ -15,7 +15,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ from foci import backbones
 from foci.audits.answers import DecidedView, _belief
 from foci.audits.folder import AuditedSlide, CurveTable
 from foci.audits.jobs import DELETED_ORDERS, AdaptiveCurves, RankingJob
+from foci.audits.measure import COLUMNS as MEASURED
 from foci.audits.measure import (
+    NULL_TIE,
     REFERENCES,
     Measured,
     MeasuredSlides,
@@ -43,9 +45,10 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.backbones.saved import read_record
 from foci.bags import Bag, Cohort
-from foci.bags.outcomes import Kind, Outcomes
-from foci.demo.outcomes import COLUMNS
+from foci.bags.importers import Kind, Outcomes
+from foci.demo.cohort import COLUMNS
 from foci.metrics.answers import BELIEVED
+from foci.metrics.compare import each_against
 from foci.outputs import SURVIVAL
 from foci.rankings import Ranking, score
 from foci.rankings.controls import null_directions
@@ -135,7 +138,8 @@ class Bench:
         self.known = self.measured(self.base)
         found = null_areas(CurveTable.of(self.pool), self.known.slides)
         assert found is not None
-        self.nulls = found
+        random = self.known.of("random").with_deletions.null_area
+        self.nulls = each_against(found, random, NULL_TIE)
 
     def curves(self, name: str, scorer: Scorer) -> Iterator[Curve]:
         """Insertion and deletion of one map on every slide."""
@@ -192,7 +196,9 @@ class Bench:
                 for name in ("first_tiles_tied", "kept")
             }
             nulls = self.nulls[chosen]
-            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls, **found))
+            yield self.answer(
+                replace(own, curves=table, tables=tables, null_map_wins=nulls, **found)
+            )
 
     def measured(self, curves: list[Curve]) -> MeasuredSlides:
         """Some rankings, at the counts of the content-free maps too."""
@@ -228,11 +234,9 @@ class Bench:
 def stacked(first: Measured, second: Measured) -> Measured:
     """The orders of both, on the same slides."""
     columns: dict[str, Any] = {
-        field.name: np.concatenate([getattr(first, field.name), getattr(second, field.name)])
-        for field in fields(Measured)
-        if field.name not in ("orders", "thresholds", "k_max")
+        name: np.concatenate([getattr(first, name), getattr(second, name)]) for name in MEASURED
     }
-    return replace(first, orders=(*first.orders, *second.orders), **columns)
+    return Measured((*first.orders, *second.orders), first.thresholds, first.k_max, columns)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL
 from foci.backbones.transformer import EncoderLayer
 from foci.bags import Cohort, Slide
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 from foci.bags.tables import write_csv
 from foci.files.atomic import write_whole
 from foci.metrics import symmetric_relevance_gain
@@ -63,7 +63,7 @@ OUTCOMES = {
 }
 STEPS = 20
 """Of integrated gradients."""
-RANDOM_ORDERS = 2
+RANDOM_ORDERS = {"closed form": 20, "other": 2}
 METHODS = {
     "single tile": "single-tile",
     "integrated gradients": "integrated-gradients",
@@ -76,7 +76,7 @@ METHODS = {
 }
 COLUMNS = (
     "cohort", "output", "model", "method", "slides", "patients", "seeds", "gain", "low", "high",
-    "gain of each seed", "always upward", "in probabilities",
+    "seed 0", "seed 1", "seed 2", "always upward", "in probabilities",
 )  # fmt: skip
 UNSIGNED = ("squared gradient", "attention", "rollout", "random")
 """Scores that are the same whichever side is followed."""
@@ -161,7 +161,8 @@ def gains(bag: EmbeddedBag, slide: Slide, unit: float, every_count: bool) -> dic
         if name == "integrated-gradients":
             options = [{"n_steps": STEPS}]
         if name == "random":
-            options = [{"seed": seed} for seed in range(RANDOM_ORDERS)]
+            n_orders = RANDOM_ORDERS["closed form" if every_count else "other"]
+            options = [{"seed": seed} for seed in range(n_orders)]
         own = (rankings.score(name, bag.backbone, bag, **one).order for one in options)
         orders = [torch.from_numpy(order) for order in own]
         curves = [bag.curves(orders, ks.tolist(), way) for way in ("insert", "delete")]
@@ -236,7 +237,7 @@ def print_and_write(cells: dict[Cell, list[list[dict[str, Any]]]]) -> None:
             shown[method] = f"{mean.estimate:.2f} ({mean.low:.2f} to {mean.high:.2f})"
             row = (*cell, method, len(cases), len(set(cases)), len(seeds),
                    f"{mean.estimate:.4f}", f"{mean.low:.4f}", f"{mean.high:.4f}",
-                   " ".join(f"{one:.4f}" for one in own[:, :, place].mean(axis=1)),
+                   *([f"{one:.4f}" for one in own[:, :, place].mean(axis=1)] + 3 * [""])[:3],
                    f"{upward[:, :, place].mean():.4f}",
                    f"{likely[:, :, place].mean():.4f}")  # fmt: skip
             rows.append(dict(zip(COLUMNS, map(str, row), strict=True)))

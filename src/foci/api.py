@@ -17,8 +17,7 @@ from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.configuration import configure
 from foci.progress import Progress, showing
-from foci.reports.notebook import notebook_html
-from foci.reports.report import write_report
+from foci.reports.report import notebook_html, write_report
 from foci.words import counted
 
 

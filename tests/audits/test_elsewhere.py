@@ -1,6 +1,10 @@
 """An audit whose shards are computed under SLURM or on Ray has the bytes of one process."""
 
+import multiprocessing
 import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,11 @@ from foci.audits import StoredAudit
 from foci.audits.manifest import read_manifest
 from foci.audits.run import RunOptions, array_job, run, run_shards
 from foci.audits.sources import Sources
+from foci.bags import Bag, Slide
+from foci.bags.store import BagStore
 from foci.errors import FociError
-from tests.audits.test_resume import without_places
+from foci.progress import Sized, showing
+from tests.audits.test_resume import dying, without_places
 from tests.makers.audits import audit, content, model, settings
 from tests.makers.cohorts import read
 
@@ -91,14 +98,62 @@ def test_a_file_system_without_locks_is_refused(
                 run(sources(files), chosen, files / "out", options)
 
 
+class Deadly(BagStore):
+    """Kills the first process but its own that reads a bag."""
+
+    def of(self, marker: Path) -> "Deadly":
+        self.marker, self.own = marker, os.getpid()
+        return self
+
+    def bag(self, slide: Slide) -> Bag:
+        if os.getpid() != self.own and not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().bag(slide)
+
+
+def losing_a_worker(files: Path, out: str, options: RunOptions) -> StoredAudit:
+    cohort, marker = read(files), files / f"{out}.killed"
+    deadly = replace(cohort, store=Deadly(n_cap=cohort.store.n_cap).of(marker))
+    done = run(Sources(model(), deadly), settings(rankings=RANKINGS), files / out, options)
+    assert marker.exists()
+    return done
+
+
+def losing_the_driver(files: Path, out: str, options: RunOptions) -> None:
+    with showing(dying):
+        run(sources(files), settings(rankings=RANKINGS), files / out, options)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+def test_a_worker_that_is_killed(files: Path, audited: StoredAudit) -> None:
+    assert numbers(losing_a_worker(files, "out", RunOptions(workers=2))) == numbers(audited)
+
+
 @pytest.mark.skipif("FOCI_SLOW" not in os.environ, reason="FOCI_SLOW=1 starts a Ray cluster")
-def test_two_nodes_of_a_ray_cluster(files: Path, audited: StoredAudit) -> None:
+def test_whatever_a_ray_cluster_loses(files: Path, audited: StoredAudit) -> None:
     cluster_utils = pytest.importorskip("ray.cluster_utils")
-    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    cluster.add_node(num_cpus=1)
+    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    options, chosen = RunOptions(address=cluster.address), settings(rankings=RANKINGS)
+
+    def removing(items: Sized[int], what: str) -> Iterator[int]:
+        for number, item in enumerate(items):
+            if what == "revealing slides" and number == 2:
+                cluster.remove_node(nodes[0], allow_graceful=False)
+            yield item
+
     try:
-        chosen, options = settings(rankings=RANKINGS), RunOptions(address=cluster.address)
-        done = run(sources(files), chosen, files / "out", options)
+        found = [losing_a_worker(files, "worker", options)]
+        context = multiprocessing.get_context("spawn")
+        driver = context.Process(target=losing_the_driver, args=(files, "driver", options))
+        driver.start()
+        driver.join()
+        assert driver.exitcode == -signal.SIGKILL
+        assert read_manifest(files / "driver").status != "complete"
+        found.append(run(sources(files), chosen, files / "driver", options))
+        with showing(removing):
+            found.append(run(sources(files), chosen, files / "node", options))
     finally:
         cluster.shutdown()
-    assert numbers(done) == numbers(audited)
+    assert [numbers(done) == numbers(audited) for done in found] == [True] * 3

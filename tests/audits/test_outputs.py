@@ -21,7 +21,7 @@ from foci.backbones.saved import read_record
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Bag, Slide
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 from foci.errors import FociError
 from foci.metrics import auc, c_index, r_squared
 from foci.metrics.outcomes import macro_auc

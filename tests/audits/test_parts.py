@@ -118,9 +118,8 @@ def test_what_shards_have_measured_is_what_the_curves_give(audited: StoredAudit)
         for name in ("msk", "aukc", "drops", "decisive_at", "deleted_all"):
             np.testing.assert_array_equal(getattr(kept.tables[view], name), getattr(table, name))
     np.testing.assert_array_equal(kept.kept, again.kept)
-    assert kept.null_areas is not None
-    assert again.null_areas is not None
-    np.testing.assert_array_equal(kept.null_areas, again.null_areas)
+    assert kept.null_map_wins is not None
+    np.testing.assert_array_equal(kept.null_map_wins, again.null_map_wins)
 
 
 @pytest.mark.parametrize(

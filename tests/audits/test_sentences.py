@@ -50,7 +50,7 @@ def view(**more: Any) -> Any:
         "rankings": ("native", "random"), "map": "native", "n_decided": 30, "n_cases": 20,
         "has_intervals": True, "only_single_tiles": False, "tied": False, "exact": False,
         "settings": SimpleNamespace(n_boot=1),
-        "measured": SimpleNamespace(slides=slides, tied={"native": 0.75}, null_areas=None),
+        "measured": SimpleNamespace(slides=slides, tied={"native": 0.75}, null_map_wins=None),
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **more})
 
@@ -167,7 +167,7 @@ def test_what_else_is_said_of_a_map(answer: str, more: dict[str, Any], says: str
 
 def test_why_there_are_no_content_free_maps() -> None:
     seen = view()
-    seen.measured.null_areas = object()  # run, and no slide is large enough
+    seen.measured.null_map_wins = object()  # run, and no slide is large enough
     told = on_the_map("inconclusive", against("random", axis("same"), None), seen, null=None)[-1]
     assert told == (
         "No slide has enough tiles to compare with content-free maps, so that no map can be "

@@ -15,7 +15,7 @@ from foci.backbones.outcomes import OutcomeTask, cox_loss, hazards_loss, time_ed
 from foci.backbones.saved import read_record
 from foci.backbones.training import TrainingRecipe, training_recipe
 from foci.backbones.training.run import train_into
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 from foci.errors import CohortError, FociError
 from foci.metrics import c_index
 from foci.metrics.outcomes import macro_auc

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foci import Cohort
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 from foci.errors import CohortError
 
 

@@ -2,6 +2,9 @@
 
 import gc
 import os
+import shutil
+import subprocess
+import sys
 import weakref
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -12,8 +15,7 @@ import numpy as np
 import pytest
 
 from foci.bags import Bag, BagCache, Provenance, Slide
-from foci.bags.cache import cache_key, default_root
-from foci.bags.store import BagStore, BagStream
+from foci.bags.store import BagStore, BagStream, cache_key, default_root
 from foci.errors import BagError
 from tests.makers import features as write
 
@@ -68,6 +70,35 @@ def test_cached_bags_do_not_touch_the_features_again(
     np.testing.assert_array_equal(got.features, want.features)
     np.testing.assert_array_equal(got.tiles, want.tiles)
     assert (len(got), got.n_total, got.patch_size) == (5, 30, 256)
+
+
+TRACED = """
+import sys
+from pathlib import Path
+from foci.bags import BagCache, Slide
+from foci.bags.store import BagStore
+features, cache = Path(sys.argv[1]), BagCache(sys.argv[2])
+store = BagStore(n_cap=5, cache=cache)
+for path in sorted(features.iterdir()):
+    store.bag(Slide(path.stem, path.stem, feature_path=path))
+"""
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_cached_bag_costs_five_metadata_calls(tmp_path: Path) -> None:
+    """On network storage each of them is a round trip."""
+    folder, cache = tmp_path / "features", tmp_path / "cache"
+    for slide in slides(folder, 8, tiles=30):
+        BagStore(n_cap=5, cache=BagCache(cache)).bag(slide)
+    log = tmp_path / "log"
+    traced = ["strace", "-f", "-y", "-o", log, "-e", "trace=%file,fstat,newfstatat,statx"]
+    subprocess.run([*traced, sys.executable, "-c", TRACED, folder, cache], check=True)
+    calls = [line for line in log.read_text().splitlines() if "exited" not in line]
+    entries = [path.name for path in cache.glob("*.safetensors")]
+    of_bags = [line for line in calls if any(name in line for name in (*entries, f"{folder}/s"))]
+    opening = len(entries)  # the cache adds up its entries once
+    assert len(entries) == 8
+    assert 0 < len(of_bags) - opening <= 5 * 8
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:

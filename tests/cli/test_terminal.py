@@ -22,7 +22,7 @@ import typer
 
 import foci.cli.commands
 from foci import backbones
-from foci.bags import cache
+from foci.bags.store import default_root
 from foci.cli import terminal
 from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting, terminated
 from foci.errors import LONGEST, FociError, printable
@@ -128,9 +128,9 @@ def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     unknown = RuntimeError("Could not determine home directory.")
     monkeypatch.setattr(Path, "home", raising(unknown))
     with pytest.raises(FociError, match=r"home folder: is unknown.*set FOCI_CACHE to a folder"):
-        cache.default_root()
+        default_root()
     monkeypatch.setenv("FOCI_CACHE", "/somewhere")
-    assert cache.default_root() == Path("/somewhere")
+    assert default_root() == Path("/somewhere")
 
 
 def test_the_log_gets_the_traceback(

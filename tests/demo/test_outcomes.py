@@ -9,8 +9,8 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.settings import AuditSettings
 from foci.bags.tables import read_table
+from foci.demo.cohort import TISSUE
 from foci.demo.folder import COHORT, RECORD, TRUTH, make, truth_of
-from foci.demo.outcomes import TISSUE
 from foci.demo.run import run_outcome_demo
 from foci.errors import FociError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from foci import Cohort
-from foci.bags.outcomes import Outcomes
+from foci.bags.importers import Outcomes
 
 
 def planted(folder: Path, columns: Outcomes, slides: int = 60) -> tuple[Cohort, dict[str, int]]:

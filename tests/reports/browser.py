@@ -1,25 +1,41 @@
 """Headless Chromium for tests, if the machine has one."""
 
+import atexit
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 from tools.screenshots import chromium
 
+THEMES = [(1440, False), (390, True)]
+"""Widths, each with whether the theme is dark."""
+if "FOCI_SLOW" in os.environ:
+    THEMES += [(width, not dark) for width, dark in THEMES]
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+_STARTED = ExitStack()
+atexit.register(_STARTED.close)
+
+
+@cache
+def _started() -> Browser:
+    return _STARTED.enter_context(chromium())
 
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Launch the first Chromium on the path; skip the test if there is none."""
+    """The first Chromium on the path, one for all tests of a process; skip if there is none."""
     try:
-        with chromium() as browser:
-            yield browser
+        browser = _started()
     except FileNotFoundError as error:
         pytest.skip(str(error))
+    yield browser
 
 
 @dataclass

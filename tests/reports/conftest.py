@@ -75,7 +75,7 @@ def page(audit: StoredAudit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(audit, tmp_path_factory.mktemp("page") / "report.html")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     from tests.reports.browser import open_browser
 

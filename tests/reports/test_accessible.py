@@ -13,7 +13,7 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.reports.browser import AXE, findings
+from tests.reports.browser import AXE, THEMES, findings
 
 SLIDE = "TCGA-60-4010"
 
@@ -37,8 +37,7 @@ def opened(browser: Browser, page: Path, width: int, *, dark: bool = False, more
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm ci in web/)")
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "dark"), THEMES)
 @pytest.mark.parametrize("which", ["page", "comparison"])
 def test_axe_finds_nothing_serious(
     browser: Browser, request: pytest.FixtureRequest, which: str, width: int, dark: bool

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.reports.notebook import MOST_BYTES, framed, in_words, notebook_html
+from foci.reports.report import MOST_BYTES, framed, in_words, notebook_html
 
 HOSTILE = "a'b\"c&d<e></iframe><script>alert(1)</script>&amp;&#39;'/><p onclick='x'>"
 

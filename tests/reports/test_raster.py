@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.reports.raster import map_raster
+from foci.reports.payload import map_raster
 
 
 def by_loop(scores: list[float], corners: list[tuple[int, int]], side: int, width: int):

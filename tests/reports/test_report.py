@@ -27,7 +27,9 @@ def data_of(page: Path) -> dict[str, Any]:
 
 
 def text_of(page: Path) -> str:
-    text = re.sub(r"<(script|style).*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(
+        r"<(script|style)\b.*?</\1>|</?b>", "", page.read_text(encoding="utf-8"), flags=re.S
+    )
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
@@ -36,7 +38,7 @@ def assert_answers_in(audit: StoredAudit, summary: Summary, page: Path) -> None:
     told, text, source = summary.answers, text_of(page), page.read_text(encoding="utf-8")
     first = first_screen(summary, audit.manifest)
     at = text.index(QUESTION)
-    for part in (f"{first.word}.", *first.sentences, f"Carry : {first.definition}"):
+    for part in (f"{first.word}.", *first.sentences, f"Carry: {first.definition}"):
         at = text.index(part, at)
     for bold, rest in first.notices:
         assert text.index(f"{bold} {rest}".strip()) < text.index(QUESTION)

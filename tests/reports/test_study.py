@@ -2,8 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from playwright.sync_api import Browser, ViewportSize
 from typer.testing import CliRunner
 
 from foci.audits import StoredAudit
@@ -12,7 +14,7 @@ from foci.reports.first_screen import counted_tiles, first_screen
 from foci.studies.plan import MAIN, StudyFolder
 from foci.studies.read import audit_folders
 from tests.makers.finished_study import finished
-from tests.reports.browser import Watched, open_browser
+from tests.reports.browser import THEMES, Watched, findings
 from tests.reports.test_report import text_of
 
 
@@ -66,16 +68,20 @@ def test_names_are_escaped_and_nothing_is_asked_for(page: Path) -> None:
     assert "img-src data:" in text
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_is_quiet_and_fits(page: Path, width: int) -> None:
-    with open_browser() as browser:
-        watched = Watched(browser.new_page(viewport={"width": width, "height": 900}))
-        watched.page.goto(page.as_uri())
-        watched.page.click("#theme")
-        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert watched.page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
-        watched.asked = [url for url in watched.asked if not url.startswith("data:")]
-        watched.assert_quiet(page.as_uri())
+@pytest.mark.parametrize(("width", "dark"), THEMES)
+def test_the_page_is_quiet_fits_and_has_no_serious_findings(
+    browser: Browser, page: Path, width: int, dark: bool
+) -> None:
+    scheme: Literal["dark", "light"] = "dark" if dark else "light"
+    size: ViewportSize = {"width": width, "height": 900}
+    watched = Watched(browser.new_page(viewport=size, color_scheme=scheme))
+    watched.page.goto(page.as_uri())
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert findings(watched.page) == []
+    assert watched.page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
+    watched.asked = [url for url in watched.asked if not url.startswith("data:")]
+    watched.assert_quiet(page.as_uri())
+    watched.page.close()
 
 
 def test_the_answers_are_those_of_the_audits(page: Path) -> None:

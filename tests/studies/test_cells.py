@@ -29,9 +29,8 @@ from foci.studies.cells import (
     train_jointly,
     validation_aukc,
 )
-from foci.studies.estimates import Tally
 from foci.studies.plan import StudyFolder
-from foci.studies.run import CellWork, run_plan
+from foci.studies.run import CellWork, Tally, run_plan
 from foci.studies.study import read_cohort
 from tests.backbones.every import small
 from tests.makers.cohorts import planted

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from foci.engines.base import Outcome, Task
-from foci.studies.estimates import Estimates, StudyProgress, Tally, left_text
 from foci.studies.plan import Cell, StudyFolder
-from foci.studies.run import run_plan
+from foci.studies.run import Estimates, StudyProgress, Tally, left_text, run_plan
 from tests.makers.studies import make
 
 

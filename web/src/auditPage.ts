@@ -17,7 +17,10 @@ import { slideView } from "./slides/view";
 export function startAuditPage(payload: AuditPayload): void {
   const { carried, gallery } = payload;
   if (carried) {
-    find("#chart")!.replaceChildren(carriedChart(carried, payload.map_called, CHART, true), shaded(carried));
+    find("#chart")!.replaceChildren(
+      carriedChart(carried, payload.map_called, CHART, true),
+      shaded(carried),
+    );
     startSaving(carried, payload.map_called);
   }
   startCopying();

@@ -61,7 +61,6 @@ from foci.metrics.answers import (
     null_pvalue,
     sensitive,
 )
-from foci.metrics.compare import patient_means
 from foci.metrics.decisive import (
     MIN_DECISIVE,
     MIN_SHARE,
@@ -272,16 +271,20 @@ class DecidedView:
 
     def against_nulls(self, ranking: str) -> NullControl | None:
         """A ranking beside the content-free maps; None where there are none to compare with."""
-        if self.measured.null_areas is None or not {ranking, RANDOM} <= set(self.rankings):
+        drawn = self.measured.null_map_wins
+        if drawn is None or not {ranking, RANDOM} <= set(self.rankings):
             return None
-        own, drawn = self.measured.null_wins(ranking), self.measured.null_map_wins
+        own = self.measured.null_wins(ranking)
         known = ~np.isnan(own) & ~np.isnan(drawn).any(axis=0)
         kept = np.flatnonzero(self._decidable & known)
         if not len(kept):
             return None
         names = [self.measured.slides.cases[row] for row in kept]
-        means = patient_means(np.vstack([own, drawn])[:, kept], names)
-        d, *shares = means.mean(axis=1).tolist()
+        case = case_numbers(names, len(names))[1]
+        sizes = np.bincount(case)
+        d, *shares = (
+            float((np.bincount(case, weights=row[kept]) / sizes).mean()) for row in (own, *drawn)
+        )
         n_maps = len(shares) - len(REFERENCES)
         pvalue = null_pvalue(d, shares[:n_maps])
         return NullControl(
@@ -792,7 +795,7 @@ def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:
     """How a ranking does beside maps that know nothing."""
     if found is None:
         few = "No slide has enough tiles to compare with content-free maps"
-        why = "No content-free maps were run" if view.measured.null_areas is None else few
+        why = "No content-free maps were run" if view.measured.null_map_wins is None else few
         return [f"{why}, so that no map can be believed."]
     sampled = f" on a sample of {counted(found.n_slides, 'slide')}" if found.sampled else ""
     lines = [

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from foci.audits.settings import STORED
-from foci.bags.patients import side_by_side
+from foci.bags.bag import side_by_side
 from foci.errors import FociError
 from foci.files.bounds import check_regular, read_json
 from foci.rankings import NULL_MAPS, Ranking
@@ -218,11 +218,14 @@ def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
     """Rows of ``slides.parquet`` as slides."""
     _check_filled(table, SLIDE_SCHEMA)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    for row in rows:
-        for name in ("outcome", "label_outputs"):
-            row[name] = row[name] and tuple(row[name])
-    return tuple(AuditedSlide(**row) for row in rows)
+    slides: list[AuditedSlide] = []
+    for batch in table.to_batches(max_chunksize=4096):  # a row takes far more than a slide
+        rows: list[dict[str, Any]] = batch.to_pylist()
+        for row in rows:
+            for name in ("outcome", "label_outputs"):
+                row[name] = row[name] and tuple(row[name])
+        slides += [AuditedSlide(**row) for row in rows]
+    return tuple(slides)
 
 
 def _check_filled(table: pa.Table, schema: pa.Schema) -> None:
@@ -280,8 +283,8 @@ class CurveParts:
 
     @staticmethod
     def _names(path: Path) -> tuple[str, ...]:
-        with readable(path):
-            column = pq.read_table(path, columns=["slide_id"])["slide_id"]
+        with readable(path), pq.ParquetFile(path) as file:
+            column = file.read(columns=["slide_id"], use_threads=False)["slide_id"]
             return tuple(column.unique().to_pylist())
 
     def __getitem__(self, part: int) -> CurveTable:
@@ -650,38 +653,43 @@ def arrays_to_bytes(arrays: Arrays, facts: Mapping[str, Any]) -> bytes:
     )
 
 
+_KINDS = {"BOOL": "?"} | {f"{kind}{8 * n}": f"<{kind.lower()}{n}" for kind in "FIU" for n in (4, 8)}
+"""Of numbers in such a file."""
+
+
 class StoredArrays(Arrays):
     """Arrays of a safetensors file, each read when it is asked for.
 
-    The file is open only then: what is mapped of thousands of shards would count as memory.
+    The file is open only then: what is mapped of thousands of shards would count as memory. Its
+    header is checked and read once, as a summary asks every shard for dozens of arrays.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._opened() as file:
-            self._names = tuple(file.keys())
-            self.facts: dict[str, Any] = json.loads(file.metadata()["facts"])
-
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[Any]:
         from safetensors import SafetensorError, safe_open
 
-        with readable(self.path):
+        self.path = path
+        with readable(path):
             try:
-                with safe_open(self.path, framework="np") as file:
-                    yield file
+                with safe_open(path, framework="np") as checked:
+                    self.facts: dict[str, Any] = json.loads(checked.metadata()["facts"])
             except SafetensorError as error:
                 raise ValueError(error) from None
+            with path.open("rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                self._header: dict[str, dict[str, Any]] = json.loads(file.read(size))
+        del self._header["__metadata__"]
+        self._start = 8 + size
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        with self._opened() as file:
-            found: NDArray[Any] = file.get_tensor(name)
-        return found
+        own = self._header[name]
+        start, end = own["data_offsets"]
+        with readable(self.path):
+            kind = np.dtype(_KINDS[own["dtype"]])
+            n, place = (end - start) // kind.itemsize, self._start + start
+            return np.fromfile(self.path, kind, n, offset=place).reshape(own["shape"])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._header)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._header)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ from foci.audits.settings import (
 from foci.errors import FociError
 from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
 from foci.metrics.cohort import adaptive_budgets, kept_alone
-from foci.metrics.compare import area_differences
+from foci.metrics.compare import area_differences, each_against
 from foci.metrics.curve import (
     area_error,
     area_over_counts,
@@ -287,9 +287,12 @@ def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, .
     return tuple(Threshold(share, relative=True) for share in (SHARES if wanted else ()))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Measured:
     """What is measured of O orders on S slides, ``[O, S]`` each; NaN where there is no number.
+
+    Columns are cut out of one table of all orders, slides and views when they are asked for, and
+    counts are held in single precision, which is exact for them: of 100,000 slides the table takes
+    half of what its columns would. What is computed from them is in double precision.
 
     Attributes:
         orders: Ranking and seed of every row.
@@ -320,9 +323,6 @@ class Measured:
         decisive_at: ``[O, S, T]`` decisive K at every threshold.
     """
 
-    orders: tuple[Order, ...]
-    thresholds: tuple[Threshold, ...]
-    k_max: int
     msk: Floats
     stable: Floats
     aukc: Floats
@@ -345,6 +345,28 @@ class Measured:
     flips_back: Marks
     msk_at: Floats
     decisive_at: Floats
+
+    def __init__(
+        self,
+        orders: tuple[Order, ...],
+        thresholds: tuple[Threshold, ...],
+        k_max: int,
+        columns: Mapping[str, NDArray[Any]],
+        slides: slice | Integers = slice(None),
+    ) -> None:
+        self.orders, self.thresholds, self.k_max = orders, thresholds, k_max
+        self._columns, self._slides = columns, slides
+        self._places: slice | Integers = slice(None)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name not in COLUMNS:
+            raise AttributeError(name)
+        column = self._columns[name][self._places]
+        if isinstance(self._slides, slice):
+            column = np.ascontiguousarray(column[:, self._slides])  # sums round by the layout
+        else:
+            column = np.take(column, self._slides, axis=1)
+        return column.astype(np.float64) if column.dtype == np.float32 else column
 
     @property
     def restricted(self) -> Floats:
@@ -386,12 +408,6 @@ class Measured:
         rows = [row for row, (name, _) in enumerate(self.orders) if name == ranking]
         return self._rows(slice(rows[0], rows[-1] + 1))
 
-    def on(self, slides: Integers) -> Measured:
-        """Some of the slides."""
-        if np.array_equal(slides, np.arange(self.msk.shape[1])):
-            return self  # of a large audit a copy takes hundreds of megabytes
-        return self._each(lambda column: np.take(column, slides, axis=1))
-
     def at(self, columns: Floats, threshold: Threshold) -> Floats:
         """``[O, S]`` of ``msk_at`` or ``decisive_at``: the counts at one threshold."""
         return np.ascontiguousarray(columns[..., self.thresholds.index(threshold)])
@@ -401,16 +417,21 @@ class Measured:
         return int((~(self.revealed_all | (counts <= self.walked))).sum())
 
     def _rows(self, rows: slice | Integers) -> Measured:
-        numbers = np.arange(len(self.orders))[rows]
-        kept = self._each(lambda column: column[rows])
-        return replace(kept, orders=tuple(self.orders[number] for number in numbers))
+        kept = Measured(self.orders, self.thresholds, self.k_max, self._columns, self._slides)
+        places = np.arange(len(self.orders))[rows]
+        kept.orders = tuple(self.orders[place] for place in places)
+        every = np.arange(len(next(iter(self._columns.values()))))[self._places][rows]
+        run = len(every) and every[-1] - every[0] == len(every) - 1  # a slice is not copied
+        kept._places = slice(every[0], every[-1] + 1) if run else every
+        return kept
 
-    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Measured:
-        columns: dict[str, Any] = {name: change(getattr(self, name)) for name in _COLUMNS}
-        return replace(self, **columns)
 
+COLUMNS = tuple(Measured.__annotations__)
+"""Names of the columns."""
 
-_COLUMNS = [f.name for f in fields(Measured) if f.name not in ("orders", "thresholds", "k_max")]
+COUNTS = ("msk", "stable", "specific", "walked", "decisive", "decisive_paper", "msk_at",
+          "decisive_at")  # fmt: skip
+"""Columns of whole numbers."""
 
 
 def measure(
@@ -476,7 +497,7 @@ def measure(
     table = {
         name: column.reshape(len(orders), n, *column.shape[1:]) for name, column in columns.items()
     }
-    return Measured(orders, thresholds, settings.k_max, **table), held.reshape(len(orders), n, -1)
+    return Measured(orders, thresholds, settings.k_max, table), held.reshape(len(orders), n, -1)
 
 
 def _reveal(
@@ -651,7 +672,8 @@ class MeasuredSlides:
         first_tiles_tied: ``[O, S]`` share of the first tiles that is tied.
         kept: ``[O, S, 2, C]`` probabilities with only the first 32 tiles, or the adaptive number of
             them; NaN where that count was not revealed.
-        null_areas: See :func:`null_areas`.
+        null_map_wins: ``[M + references, S]`` content-free maps against random orders, slide by
+            slide, by :func:`null_areas`; None where either was not run.
     """
 
     curves: CurveTable
@@ -661,22 +683,12 @@ class MeasuredSlides:
     first_tiles_tied: Floats
     kept: Floats
     mean_curves: Mapping[View, Mapping[str, CurveBand]]
-    null_areas: Floats | None = None
-
-    @cached_property
-    def null_map_wins(self) -> Floats:
-        """``[M + references, S]`` content-free maps against random orders, slide by slide."""
-        if self.null_areas is None:
-            return np.empty((0, len(self.slides)))
-        return np.stack([self._against_random(one) for one in self.null_areas])
+    null_map_wins: Floats | None = None
 
     def null_wins(self, ranking: str) -> Floats:
         """``[S]`` a ranking against random orders, as :attr:`null_map_wins`."""
-        return self._against_random(self.of(ranking).with_deletions.null_area)
-
-    def _against_random(self, areas: Floats) -> Floats:
-        random = self.of(RANDOM).with_deletions.null_area
-        return area_differences(areas, random, tie=NULL_TIE)
+        own, random = (self.of(name).with_deletions.null_area for name in (ranking, RANDOM))
+        return area_differences(own, random, tie=NULL_TIE)
 
     @cached_property
     def tied(self) -> dict[str, float]:
@@ -803,7 +815,7 @@ def measure_shard(
         table, held = measure(
             curves, whole, rows[block], targets[block], thresholds, grid, settings
         )
-        columns = {name: np.moveaxis(getattr(table, name), 0, 1) for name in _COLUMNS}
+        columns = {name: np.moveaxis(getattr(table, name), 0, 1) for name in COLUMNS}
         blocks.append({**columns, "held": np.moveaxis(held, 0, 1)})
     joined = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     held = joined.pop("held")
@@ -857,57 +869,64 @@ def join_shards(
         views["label"] = whole.labels
     if "class" in facts["views"]:
         views["class"] = np.full(len(whole), settings.asked(classes))
+    sizes = [len(shard.arrays["full"]) for shard in shards]
+    # rows of slides on which a view follows another class come after all slides
+    more = [len(shard.arrays["msk"]) - n for shard, n in zip(shards, sizes, strict=True)]
+    n_rows, start, beyond = len(whole) + sum(more), 0, len(whole)
     places: dict[View, list[Integers]] = {view: [] for view in views}
-    start = 0
-    for shard in shards:
-        n = len(shard.arrays["full"])
+    for shard, n, n_more in zip(shards, sizes, more, strict=True):
         for view in views:
-            places[view].append(view_rows(view, whole.labels[start : start + n], shard.arrays))
-        start += n
-    joined: dict[View, dict[str, Any]] = {view: {} for view in views}
-    for name in _COLUMNS:
-        parts = [shard.arrays[name] for shard in shards]
-        if name in ("msk_at", "decisive_at") and len(at) < len(known):
-            parts = [part[..., at] for part in parts]
-        for view, rows in places.items():
-            joined[view][name] = _rows_first(parts, rows)
+            own = view_rows(view, whole.labels[start : start + n], shard.arrays)
+            places[view].append(np.where(own < n, start + own, beyond + own - n))
+        start, beyond = start + n, beyond + n_more
+    columns = {name: _joined(shards, name, sizes, n_rows, at) for name in COLUMNS}
     orders = tuple((ranking, seed) for ranking, seed in facts["orders"])
     thresholds = tuple(known[place] for place in at)
-    tables = {
-        view: Measured(orders, thresholds, facts["k_max"], **columns)
-        for view, columns in joined.items()
-    }
-    every = places["prediction"]
-    tied, kept = (
-        _rows_first([shard.arrays[name] for shard in shards], every)
-        for name in ("first_tiles_tied", "kept")
-    )
-    return MeasuredSlides(
-        curves.up_to(settings.k_max), whole, views, tables, tied, kept, {}, _joined_nulls(shards)
-    )
+    tables: dict[View, Measured] = {}
+    for view, every in places.items():
+        rows = slice(len(whole)) if view == "prediction" else np.concatenate(every)
+        tables[view] = Measured(orders, thresholds, facts["k_max"], columns, rows)
+    tied, kept = (_joined(shards, n, sizes, len(whole)) for n in ("first_tiles_tied", "kept"))
+    measured = MeasuredSlides(curves.up_to(settings.k_max), whole, views, tables, tied, kept, {})
+    return replace(measured, null_map_wins=_joined_wins(shards, measured))
 
 
-def _rows_first(parts: Sequence[NDArray[Any]], rows: Sequence[Integers]) -> NDArray[Any]:
-    """Chosen rows of ``[rows, O, ...]`` parts as one ``[O, S, ...]``."""
-    n = sum(map(len, rows))
-    found = np.empty((parts[0].shape[1], n, *parts[0].shape[2:]), dtype=parts[0].dtype)
-    start = 0
-    for part, own in zip(parts, rows, strict=True):
-        found[:, start : start + len(own)] = np.moveaxis(part[own], 0, 1)
-        start += len(own)
+def _joined(
+    shards: Sequence[Shard], name: str, sizes: Sequence[int], n_rows: int, at: Sequence[int] = ()
+) -> NDArray[Any]:
+    """``[rows, O, ...]`` of every shard as one ``[O, rows, ...]``, those beyond its slides last.
+
+    Columns over thresholds are kept ``at`` some of them.
+    """
+    found: NDArray[Any] = np.empty(0)
+    start, beyond = 0, sum(sizes)
+    for shard, n in zip(shards, sizes, strict=True):
+        part = np.moveaxis(shard.arrays[name], 0, 1)
+        if name in ("msk_at", "decisive_at"):
+            part = part[..., at]
+        if not start:
+            kind = np.float32 if name in COUNTS else part.dtype
+            found = np.empty((len(part), n_rows, *part.shape[2:]), kind)
+        n_more = part.shape[1] - n
+        found[:, start : start + n], found[:, beyond : beyond + n_more] = part[:, :n], part[:, n:]
+        start, beyond = start + n, beyond + n_more
     return found
 
 
-def _joined_nulls(shards: Sequence[Shard]) -> Floats | None:
+def _joined_wins(shards: Sequence[Shard], measured: MeasuredSlides) -> Floats | None:
+    """See :attr:`MeasuredSlides.null_map_wins`."""
     found = [s.arrays.get("null_areas") for s in shards]
     n_maps = max((part.shape[1] for part in found if part is not None), default=0)
-    if not n_maps:
+    if not n_maps or RANDOM not in measured.curves.rankings:
         return None
-    every = [
-        np.full((len(shard.arrays["full"]), n_maps), np.nan) if part is None else part
-        for shard, part in zip(shards, found, strict=True)
-    ]
-    return np.ascontiguousarray(np.concatenate(every).T)
+    random = measured.of(RANDOM).with_deletions.null_area
+    wins, start = np.full((n_maps, len(measured.slides)), np.nan), 0
+    for shard, part in zip(shards, found, strict=True):
+        own = slice(start, start + len(shard.arrays["full"]))
+        if part is not None:
+            wins[:, own] = each_against(part.T, random[:, own], NULL_TIE)
+        start = own.stop
+    return wins
 
 
 def view_rows(view: View, labels: Integers, arrays: Arrays) -> Integers:

@@ -6,7 +6,7 @@ are paired.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import accumulate, combinations, pairwise
@@ -55,7 +55,7 @@ from foci.metrics.outcomes import (
     survival_curve,
 )
 from foci.metrics.ranking import overlaps, rank_correlations
-from foci.metrics.stats import draws_between, mean_intervals, spearman_interval
+from foci.metrics.stats import draws_between, interval_ends, spearman_interval
 from foci.outputs import SURVIVAL, Cut
 
 if TYPE_CHECKING:
@@ -190,11 +190,13 @@ def ranking_numbers(
     drops = defined_mean(own.drops, axis=0)
     mean_drop, n_dropped = metrics.mean_drops(drops)
     km = metrics.kaplan_meier(own.msk.ravel(), settings.k_max)
-    # [S, K] share of the seeds under which a slide needs more than each count
-    still_open = np.zeros((own.msk.shape[1], len(km.ks)))
-    for one in np.where(np.isnan(own.msk), np.inf, own.msk):
-        still_open += one[:, None] > km.ks
-    still_open /= len(own.msk)
+    needed = np.where(np.isnan(own.msk), np.inf, own.msk)
+
+    def still_open(slides: Integers) -> Floats:
+        """``[S, K]`` share of the seeds under which a slide needs more than each count."""
+        marks = sum((one[slides, None] > km.ks).astype(np.float64) for one in needed)
+        return np.asarray(marks) / len(needed)
+
     correct, wrong = _reach_by_correctness(own, measured.slides_of(view))
     more |= {"paired": None, "wilcoxon": None}
     if settings.map_name in drawn and name != settings.map_name:
@@ -251,10 +253,12 @@ def _interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:
     return asdict(metrics.percentile_interval(estimate, draws, level))
 
 
-def _ends(values: Floats, cases: Sequence[str], settings: AuditSettings) -> dict[str, Any]:
+def _ends(
+    values: Floats | Callable[[Integers], Floats], cases: Sequence[str], settings: AuditSettings
+) -> dict[str, Any]:
     """Ends of the intervals over patients of the mean of every column of ``[S, M]``."""
-    found = mean_intervals(values, cases, n_boot=settings.n_boot, level=settings.level)
-    return {"low": [one.low for one in found], "high": [one.high for one in found]}
+    low, high = interval_ends(values, cases, n_boot=settings.n_boot, level=settings.level)
+    return {"low": low, "high": high}
 
 
 def _reach_by_correctness(own: Measured, slides: WholeSlides) -> tuple[float | None, float | None]:
@@ -388,6 +392,11 @@ def carried_slides(
     in_use = metrics.carried_share(counts[best if best in counts else chart_map], ks)
     half = np.flatnonzero(in_use >= 0.5)
     bounded = bool((slides.proven | ~np.isnan(slides.k_star))[kept].all()) and not relative
+
+    def line(own: Floats) -> CarriedLine:
+        ends = _ends(lambda rows: carried_marks(own[:, rows], ks), cases, settings)
+        return CarriedLine(share=metrics.carried_share(own, ks).tolist(), **ends)
+
     return Carried(
         ks=ks.tolist(),
         n_slides=int(kept.sum()),
@@ -396,13 +405,7 @@ def carried_slides(
         map=chart_map,
         best=best if best in counts and best != chart_map else None,
         typical=float(ks[half[0]]) if len(half) else None,
-        lines={
-            name: CarriedLine(
-                share=metrics.carried_share(own, ks).tolist(),
-                **_ends(carried_marks(own, ks), cases, settings),
-            )
-            for name, own in counts.items()
-        },
+        lines={name: line(own) for name, own in counts.items()},
         minimum=metrics.carried_share(least, ks).tolist() if bounded else None,
     )
 

@@ -30,6 +30,7 @@ from foci.audits.folder import (
     PARTS,
     RANKINGS,
     REPEATED,
+    SCORE,
     SELECTORS,
     SLIDES,
     SUFFIXES,
@@ -260,8 +261,9 @@ class Shards:
             by_job = zip(*(one.curves.values() for one in revealed), strict=True)
             curves = [curve for job in by_job for own in job for curve in own]
             groups = list(ranked_groups([one.ranked for one in revealed]))
+            names = groups[0].column_names
             contents = {
-                RANKINGS: _parquet(groups, True),
+                RANKINGS: _parquet(groups, [n for n in names if not n.startswith(SCORE)]),
                 CURVES: _parquet([curves_to_arrow(curves)], REPEATED),
                 MEASURED: measured.to_bytes(),
             }
@@ -325,8 +327,8 @@ class Shards:
 _SECONDS_BETWEEN_LOOKS = 0.5
 
 
-def _parquet(groups: Sequence[pa.Table], repeated: Any) -> bytes:
-    """Tables as row groups; ``repeated`` columns, or all, get a dictionary of their values."""
+def _parquet(groups: Sequence[pa.Table], repeated: Sequence[str]) -> bytes:
+    """Tables as row groups; ``repeated`` columns get a dictionary of their values."""
     content = io.BytesIO()
     with pq.ParquetWriter(content, groups[0].schema, use_dictionary=repeated) as writer:
         for table in groups:

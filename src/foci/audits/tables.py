@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,9 +88,11 @@ def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
     "a ""b"", c",2.0
     d,
     """
-    lines = list(rows)
-    columns = list(header or (lines[0] if lines else ()))
-    return csv_text([columns, *([line.get(name) for name in columns] for line in lines)])
+    lines = iter(rows)
+    first = list(itertools.islice(lines, 1))
+    columns = list(header or (first[0] if first else ()))
+    cells = ([line.get(name) for name in columns] for line in itertools.chain(first, lines))
+    return csv_text(itertools.chain([columns], cells))
 
 
 def interval_columns(name: str, interval: Interval | None) -> Row:

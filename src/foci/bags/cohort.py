@@ -12,14 +12,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
 
-from foci.bags.bag import Bag, Skipped, Slide, SlideRows
-from foci.bags.cache import BagCache
-from foci.bags.importers import read_slides
+from foci.bags.bag import Bag, Skipped, Slide, SlideRows, by_patient
+from foci.bags.importers import Outcomes, read_slides
 from foci.bags.matching import Matched, find_features, match
-from foci.bags.outcomes import Outcomes
-from foci.bags.patients import by_patient
 from foci.bags.splits import check_labels, split_by_patient, split_order
-from foci.bags.store import BagStore, BagStream
+from foci.bags.store import BagCache, BagStore, BagStream
 from foci.bags.tables import write_csv
 from foci.errors import CohortError
 from foci.files.hashes import stamp

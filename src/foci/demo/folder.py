@@ -16,18 +16,23 @@ import pyarrow.parquet as pq
 from foci.bags.tables import write_csv
 from foci.demo.cohort import (
     CLASSES,
+    COLUMNS,
     KINDS,
+    NOTES,
     PATCH_SIZE,
     SITES,
     TARGET_MAGNIFICATION,
+    TISSUE,
+    Outcome,
     Palette,
     PlannedSlide,
     PlantedSlide,
+    draw_outcomes,
     mix_palette,
     plan_cohort,
     plant,
+    plant_labels,
 )
-from foci.demo.outcomes import COLUMNS, NOTES, TISSUE, Outcome, draw_outcomes, plant_labels
 from foci.errors import FociError
 from foci.files.atomic import whole_folder
 from foci.files.bounds import read_json

@@ -30,9 +30,9 @@ from foci.backbones.saved import RECORD
 from foci.backbones.training import TrainingRecipe, training_recipe
 from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
-from foci.bags.outcomes import Kind, Outcomes
+from foci.bags.importers import Kind, Outcomes
+from foci.demo.cohort import COLUMNS, NOTES
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make, truth_of
-from foci.demo.outcomes import COLUMNS, NOTES
 from foci.demo.painting import SLIDES
 from foci.engines.base import Engine, InProcess
 from foci.engines.local import Processes, available_cores
@@ -42,9 +42,8 @@ from foci.outputs import SURVIVAL, Output
 from foci.progress import showing
 from foci.reports import write_comparison, write_report
 from foci.slides.find import find_images, match_images, write_thumbnails
-from foci.studies.estimates import StudyProgress, Tally
 from foci.studies.plan import STUDY, StudyFolder
-from foci.studies.run import CellWork, run_plan
+from foci.studies.run import CellWork, StudyProgress, Tally, run_plan
 
 _LOG = logging.getLogger(__name__)
 

@@ -204,6 +204,13 @@ def area_differences(a: ArrayLike, b: ArrayLike, tie: float = AREA_TIE) -> Float
     return np.where(unknown, np.nan, (larger.astype(float) - smaller).mean(axis=(0, 1)))
 
 
+def each_against(maps: Floats, orders: Floats, tie: float) -> Floats:
+    """:func:`area_differences` of every map ``[M, S]`` to all orders ``[R, S]``, ``[M, S]``."""
+    unknown = np.isnan(maps) | np.isnan(orders).any(axis=0)
+    smaller, larger = _gaps(maps, orders, tie)
+    return np.where(unknown, np.nan, (larger.astype(float) - smaller).mean(axis=1))
+
+
 def _compare(
     wins: Floats, cases: Sequence[Any] | NDArray[Any], n_boot: int, level: float, seed: int
 ) -> OrderComparison:

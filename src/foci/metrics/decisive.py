@@ -29,6 +29,7 @@ from foci.metrics.curve import (
 )
 from foci.metrics.inputs import Floats, Integers, Marks
 
+_AT_ONCE = 4096  # slides
 PAPER_BETA = 0.2
 """The paper's bound on the target's probability without the rationale."""
 
@@ -203,7 +204,11 @@ def carried_share(counts: ArrayLike, ks: ArrayLike) -> Floats:
     >>> carried_share([2, 9, None, 3], [1, 2, 4, 256]).tolist()
     [0.0, 0.25, 0.5, 0.75]
     """
-    share: Floats = carried_marks(counts, ks).mean(axis=0)
+    table, total = inputs.count_orders(counts, "counts"), np.zeros((1, np.size(ks)))
+    for start in range(0, table.shape[1], _AT_ONCE):  # one after the other: sums round by order
+        marks = carried_marks(table[:, start : start + _AT_ONCE], ks)
+        total = np.concatenate([total, marks]).sum(axis=0, keepdims=True)
+    share: Floats = total[0] / table.shape[1]
     return share
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -137,7 +137,10 @@ def _kept_draws(n_cases: int, n_boot: int, seed: int) -> Weights:
 
 
 def case_means(
-    values: ArrayLike, cases: Sequence[Any] | NDArray[Any], n_boot: int = 2000, seed: int = 0
+    values: ArrayLike | Callable[[Integers], Floats],
+    cases: Sequence[Any] | NDArray[Any],
+    n_boot: int = 2000,
+    seed: int = 0,
 ) -> Floats:
     r"""Cluster bootstrap of means over slides: whole patients are drawn with replacement.
 
@@ -148,36 +151,38 @@ def case_means(
     between columns are paired. :func:`scipy.stats.bootstrap` draws single slides: it would take two
     slides of one patient for independent evidence.
 
-    ``values`` are ``[S, M]``, one column per ranking, and the result is ``[n_boot, M]``. NaN (not
-    reached) is left out of its column, and stands where a draw holds no value of a column. Same
-    seed, same draws.
+    ``values`` are ``[S, M]``, one column per ranking, and the result is ``[n_boot, M]``; a function
+    gives the rows of some slides, where all would fill the memory. NaN (not reached) is left out of
+    its column, and stands where a draw holds no value of a column. Same seed, same draws.
 
     >>> case_means([[1.0], [3.0]], cases=["a", "a"], n_boot=2).tolist()
     [[2.0], [2.0]]
     """
-    table = inputs.as_float_array(values, "values", ndim=2, missing=True)
-    case, weights = case_draws(cases, len(table), n_boot, seed)
-    present = ~np.isnan(table)
-    if present.all():
-        present = present[:, :1]  # all columns have the same sizes
-    else:
-        table = np.where(present, table, 0.0)
-    sums = np.zeros((weights.shape[1], table.shape[1]))
-    sizes = np.zeros((weights.shape[1], present.shape[1]))
-    np.add.at(sums, case, table)
-    np.add.at(sizes, case, present)
-    totals, counts = _weighted(weights, sums), _weighted(weights, sizes)
-    means: Floats = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
+    table = None
+    if not callable(values):
+        table = inputs.as_float_array(values, "values", ndim=2, missing=True)
+    case, weights = case_draws(cases, len(cases) if table is None else len(table), n_boot, seed)
+    by_case = np.argsort(case, kind="stable")
+    totals: Floats | float = 0.0
+    counts: Floats | float = 0.0
+    for start in range(0, weights.shape[1], PATIENTS_AT_ONCE):
+        drawn = weights[:, start : start + PATIENTS_AT_ONCE]
+        ends = np.searchsorted(case, (start, start + drawn.shape[1]), sorter=by_case)
+        slides = by_case[slice(*ends)]
+        rows = values(slides) if callable(values) else table[slides]  # type: ignore[index]
+        present = ~np.isnan(rows)
+        if present.all():
+            present = present[:, :1]  # all columns have the same sizes
+        else:
+            rows = np.where(present, rows, 0.0)
+        sums = np.zeros((drawn.shape[1], rows.shape[1]))
+        sizes = np.zeros((drawn.shape[1], present.shape[1]))
+        np.add.at(sums, case[slides] - start, rows)
+        np.add.at(sizes, case[slides] - start, present)
+        totals, counts = totals + drawn @ sums, counts + drawn @ sizes
+    known = np.asarray(counts) > 0
+    means: Floats = np.divide(totals, counts, out=np.full(np.shape(totals), np.nan), where=known)
     return means
-
-
-def _weighted(weights: Weights, values: Floats) -> Floats:
-    """``[B, C] @ [C, M]``, chunk by chunk: as floats, all weights would fill the memory."""
-    total = np.zeros((len(weights), values.shape[1]))
-    for start in range(0, len(values), PATIENTS_AT_ONCE):
-        chunk = slice(start, start + PATIENTS_AT_ONCE)
-        total += weights[:, chunk] @ values[chunk]
-    return total
 
 
 def draws_between(draws: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats:
@@ -201,14 +206,27 @@ def mean_intervals(
 
     The ends are NaN where there is one patient or one draw.
     """
-    draws = draws_between(case_means(values, cases, n_boot, seed), cases)
+    found = interval_ends(values, cases, n_boot=n_boot, level=level, seed=seed)
     estimates = [float(column.mean()) for column in values.T]
-    if np.isnan(draws).any():  # each column leaves out its own
-        columns = zip(estimates, draws.T, strict=True)
-        return tuple(percentile_interval(one, drawn, level) for one, drawn in columns)
-    lows, highs = percentiles(draws, level).tolist()
-    ends = zip(estimates, lows, highs, strict=True)
+    ends = zip(estimates, *found.tolist(), strict=True)
     return tuple(Interval(one, low, high, level) for one, low, high in ends)
+
+
+def interval_ends(
+    values: Floats | Callable[[Integers], Floats],
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Floats:
+    """Both ends of :func:`mean_intervals`, ``[2, M]``; ``values`` as in :func:`case_means`."""
+    draws = draws_between(case_means(values, cases, n_boot, seed), cases)
+    if not np.isnan(draws).any():
+        return percentiles(draws, level)
+    # each column leaves out its own
+    columns = [percentiles(own[~np.isnan(own), None], level) for own in draws.T]
+    return np.hstack(columns)
 
 
 def median_interval(

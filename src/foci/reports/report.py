@@ -1,12 +1,15 @@
-"""Write HTML pages: the report of one audit, and a page that compares several."""
+"""Write HTML pages: the report of one audit, one that compares several, an audit in a notebook."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from markupsafe import Markup, escape
 
 from foci.audits import StoredAudit, Summary
 from foci.audits.audit import changed_settings, recompute
@@ -20,6 +23,7 @@ from foci.audits.compare import (
 )
 from foci.audits.folder import REPORT
 from foci.audits.manifest import Manifest
+from foci.audits.records import RankingNumbers, RiskGroup
 from foci.audits.settings import AuditSettings, Kappa, View
 from foci.errors import FociError
 from foci.files.atomic import sweep, write_whole
@@ -28,14 +32,16 @@ from foci.reports.first_screen import QUESTION, first_screen, methods_text
 from foci.reports.html import render
 from foci.reports.models import ComparedAudit, ComparisonPayload
 from foci.reports.payload import drawn_chart, payload
-from foci.reports.survival import survival_section
 from foci.reports.text import (
+    LINE,
     Row,
     answers,
     audit_facts,
     evidence,
+    fixed,
     is_stand_in,
     null_table,
+    percent,
     plain_name,
     plain_tables,
     readout_of,
@@ -43,7 +49,9 @@ from foci.reports.text import (
     rows_of,
     seeds_of,
     settings_of,
+    with_spread,
 )
+from foci.words import counted
 
 VIEW_NAMES = {
     "prediction": "the model's prediction",
@@ -241,3 +249,145 @@ def _notes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     synthetic = dict.fromkeys(note for note in every if note.startswith("Synthetic"))
     differ = differences(audits, names) if len(audits) > 1 else []
     return [*changed, *synthetic, *(note[:1].upper() + note[1:] for note in differ)]
+
+
+# The two risk groups of a survival model
+
+
+_WIDTH, _HEIGHT, _LEFT, _BELOW, _RIGHT = 420, 220, 40, 34, 110
+
+
+def survival_section(summary: Summary) -> Markup:
+    """Both groups' share alive over time; empty for models of anything but survival."""
+    groups = [group for group in summary.full_bag.risk_groups if group.n_slides]
+    if not groups:
+        return Markup()
+    texts = [
+        f"{group.name}: {counted(group.n_slides, 'slide')}, {counted(group.n_events, 'event')}"
+        for group in summary.full_bag.risk_groups
+    ]
+    return Markup(  # noqa: S704 - what comes from data is escaped
+        '<section id="survival" aria-labelledby="survival-title">\n'
+        '<h2 id="survival-title">Survival of the two risk groups</h2>\n'
+        f"{_figure(groups)}\n"
+        f'<p class="soft">{escape("; ".join(texts))}. Groups by the side of the cut that the '
+        "model's risk is on, which was fixed before these slides were looked at. Kaplan-Meier "
+        "estimates, not corrected for anything else that shortens or prolongs a life.</p>\n"
+        "</section>"
+    )
+
+
+def _figure(groups: list[RiskGroup]) -> str:
+    end = max(group.last for group in groups)
+    wide, high = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BELOW - 10
+
+    def x(time: float) -> float:
+        return round(_LEFT + wide * time / end, 2)
+
+    def y(share: float) -> float:
+        return round(10 + high * (1 - share), 2)
+
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img" '
+        'aria-label="Share alive over time, by risk group" fill="none" stroke="currentColor">',
+        f'<path d="M{_LEFT} 10V{y(0)}H{x(end)}" stroke-opacity="0.5"/>',
+    ]
+    text = 'fill="currentColor" stroke="none" font-size="12"'
+    for part in (0, 0.5, 1):
+        left = f'x="{_LEFT - 6}" y="{y(part) + 4}" text-anchor="end"'
+        below = f'x="{x(part * end)}" y="{y(0) + 16}" text-anchor="middle"'
+        parts += [f"<text {left} {text}>{part * 100:g} %</text>"]
+        parts += [f"<text {below} {text}>{part * end:.3g}</text>"]
+    parts.append(
+        f'<text x="{x(end / 2)}" y="{_HEIGHT - 2}" text-anchor="middle" {text}>time</text>'
+    )
+    before = None
+    for group, dashes in zip(groups, ("6 4", "none"), strict=False):
+        path = f"M{x(0)} {y(1)}"
+        for time, alive in zip(group.times, group.alive, strict=True):
+            path += f"H{x(time)}V{y(alive)}"
+        last = y(group.alive[-1] if group.alive else 1)
+        place = last if before is None or abs(last - before) > 13 else before + 13
+        before = place
+        parts.append(
+            f'<path d="{path}H{x(group.last)}" stroke-width="2" stroke-dasharray="{dashes}"/>'
+            f'<text x="{x(group.last) + 6}" y="{place + 4}" {text}>{escape(group.name)}</text>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+# An audit in the output of a notebook cell
+
+
+MOST_BYTES = 2_500_000
+"""Of one output. Jupyter drops what is over 3 MB, and says so only in passing."""
+
+_SHOWN: tuple[tuple[str, Callable[[RankingNumbers], str]], ...] = (
+    ("restricted mean K", lambda own: with_spread(own.restricted)),
+    ("conditional MSK", lambda own: with_spread(own.msk_cond)),
+    ("reach", lambda own: percent(own.reach.estimate)),
+    ("AUKC", lambda own: fixed(own.aukc.estimate)),
+    ("faithfulness AUC", lambda own: fixed(own.faithfulness.estimate)),
+)
+
+
+def notebook_html(audit: StoredAudit) -> str:
+    """Alarms, answers and numbers as plain HTML, and the report below them in a frame.
+
+    Where a viewer of notebooks removes frames, the plain part remains.
+    """
+    page = report_page(audit, audit.summary, audit.manifest.settings)
+    return in_words(audit) + framed(page, f"Report on {audit.manifest.name}")
+
+
+def in_words(audit: StoredAudit) -> str:
+    """Alarms, answers and a small table, as HTML that needs no script."""
+    head = "".join(f"<th>{name}</th>" for name in ("ranking", *(title for title, _ in _SHOWN)))
+    rows = Markup("").join(
+        Markup("<tr><th>{}</th>{}</tr>").format(
+            name,
+            Markup("").join(Markup("<td>{}</td>").format(show(own)) for _, show in _SHOWN),
+        )
+        for name, own in audit.summary.views["prediction"].items()
+    )
+    alarms = Markup("").join(
+        Markup("<p><b>Alarm, {}:</b> {}</p>").format(one.kind, one.sentence) for one in audit.alarms
+    )
+    found = Markup("").join(
+        Markup("<p><b>{} {}.</b> {}</p>").format(one.question, one.short, " ".join(one.sentences))
+        for one in answers(audit.summary, audit.manifest)
+    )
+    skipped = audit.summary.n_skipped
+    left_out = ""
+    if skipped:
+        left_out = f"; {counted(skipped, 'slide')} of the cohort skipped, see <code>.skipped</code>"
+    marked = "" if audit.changed_note is None else f"<p><b>{escape(audit.changed_note)}</b></p>"
+    return (
+        f"<p><b>{escape(audit.manifest.name)}</b></p>{marked}{alarms}{found}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>{counted(audit.summary.n_slides, 'slide')} audited{left_out}.</p><p>{LINE}</p>"
+    )
+
+
+def framed(page: str, title: str) -> str:
+    """A self-contained page as a sandboxed iframe.
+
+    Its script runs, but in an origin of its own: it reaches neither the notebook nor its cookies.
+    A page that is too large for a notebook gives a sentence instead.
+
+    >>> framed("<p>it's&nbsp;1</p>", "report").rpartition(" ")[2]
+    "srcdoc='&lt;p>it&#39;s&amp;nbsp;1&lt;/p>'></iframe>"
+    """
+    content = page.replace("&", "&amp;").replace("<", "&lt;").replace("'", "&#39;")
+    frame = (
+        f"<iframe title='{escape(title)}' sandbox='allow-scripts' loading='lazy' "
+        "style='width: 100%; height: 80vh; min-height: 480px; border: 1px solid #8886' "
+        f"srcdoc='{content}'></iframe>"
+    )
+    size = len(json.dumps(frame, ensure_ascii=False).encode())
+    if size <= MOST_BYTES:
+        return frame
+    return (
+        f"<p>The page is {size / 1e6:.1f} MB, too large for a notebook; write it with "
+        '<code>.to_html("report.html")</code>.</p>'
+    )

@@ -601,25 +601,8 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     return tuple(row for row in rows if any(cell.text != NOTHING for cell in row.cells))
 
 
-@dataclass(frozen=True)
-class SeedLine:
-    """One measure under every seed (or random order) of one ranking.
-
-    Attributes:
-        ranking: The ranking.
-        measure: The measure.
-        values: One per seed.
-        mean: Their mean, with the population standard deviation, as the paper prints it.
-    """
-
-    ranking: str
-    measure: str
-    values: tuple[str, ...]
-    mean: str
-
-
-def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
-    """Values of every seed, by ranking and measure, if there is more than one seed."""
+def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, str, str]]:
+    """Ranking, measure, mean with population standard deviation, and the values of every seed."""
     measures = (
         ("restricted", "restricted mean K", 1),
         ("msk_cond", "conditional MSK", 1),
@@ -637,8 +620,8 @@ def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
                 if len(known) == len(values):
                     middle = fixed(sum(known) / len(known), digits)
                     mean = f"{middle} ± {fixed(seed_spread(known), digits)}"
-                shown = tuple(fixed(value, digits) for value in values)
-                lines.append(SeedLine(ranking, title, shown, mean))
+                shown = " · ".join(fixed(value, digits) for value in values)
+                lines.append((ranking, title, mean, shown))
     return lines
 
 

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import to_model
 from foci.bags import Bag, Cohort, Slide
-from foci.bags.patients import side_by_side
+from foci.bags.bag import side_by_side
 from foci.errors import BagError, FociError
 from foci.reveal import KAPPA, EmbeddedBag
 from foci.selectors import Target

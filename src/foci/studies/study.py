@@ -21,7 +21,7 @@ from foci.audits.settings import FOCI, KAPPAS, PAPER, AuditSettings, Seed, Share
 from foci.backbones import available
 from foci.bags import N_CAP, Cohort
 from foci.bags.cohort import CohortOptions, stamps
-from foci.bags.split_tables import folds_of
+from foci.bags.splits import folds_of
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.files.hashes import digest

@@ -11,15 +11,6 @@ export function onAxis(axis: number[], ks: number[], values: (number | null)[]):
   return axis.map((k) => byCount.get(k) ?? null);
 }
 
-/** Values of a right-continuous step function on the axis. */
-export function heldOnAxis(axis: number[], ks: number[], values: number[]): number[] {
-  let at = 0;
-  return axis.map((k) => {
-    while (at + 1 < ks.length && ks[at + 1] <= k) at++;
-    return values[at];
-  });
-}
-
 /** Value of a curve at any count, by linear interpolation; constant beyond its ends. */
 export function valueAt(ks: number[], values: (number | null)[], k: number): number | null {
   const above = ks.findIndex((value) => value >= k);

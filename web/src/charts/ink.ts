@@ -125,19 +125,6 @@ export function drawMarker(
   context.fill();
 }
 
-/** A marker as an SVG element. */
-export function svgMarker(
-  marker: Marker,
-  x: number,
-  y: number,
-  r: number,
-  className: string,
-): SVGElement {
-  const corners = outline(marker, x, y, r);
-  if (corners === null) return s("circle", { cx: x, cy: y, r, class: className });
-  return s("polygon", { points: corners.map((c) => c.join(",")).join(" "), class: className });
-}
-
 /** Sample of a line for the legend. */
 export function sample(ink: Ink): SVGSVGElement {
   const svg = s("svg", {
@@ -148,17 +135,24 @@ export function sample(ink: Ink): SVGSVGElement {
     "aria-hidden": "true",
   });
   const dash = ink.dash.join(" ") || null;
+  const colour = `var(--ink-${ink.index})`;
   svg.append(
     s("line", {
       x1: 1,
       y1: 6,
       x2: 33,
       y2: 6,
-      class: `stroke-${ink.index}`,
+      stroke: colour,
       "stroke-width": ink.width,
       "stroke-dasharray": dash,
     }),
   );
-  if (ink.marker !== "none") svg.append(svgMarker(ink.marker, 17, 6, 3.5, `fill-${ink.index}`));
+  if (ink.marker === "none") return svg;
+  const points = outline(ink.marker, 17, 6, 3.5)?.join(" ");
+  svg.append(
+    points
+      ? s("polygon", { points, fill: colour })
+      : s("circle", { cx: 17, cy: 6, r: 3.5, fill: colour }),
+  );
   return svg;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { heldOnAxis, onAxis, unionOfCounts, valueAt } from "../../src/charts/align";
+import { onAxis, unionOfCounts, valueAt } from "../../src/charts/align";
 
 test("curves of different counts meet on one axis", () => {
   const axis = unionOfCounts([
@@ -8,7 +8,6 @@ test("curves of different counts meet on one axis", () => {
   ]);
   expect(axis).toEqual([1, 2, 4, 8]);
   expect(onAxis(axis, [1, 4], [0.5, null])).toEqual([0.5, null, null, null]);
-  expect(heldOnAxis([0, 1, 2, 9], [0, 2], [1, 0.25])).toEqual([1, 1, 0.25, 0.25]);
 });
 
 test("between counts a curve is straight, beyond them flat", () => {

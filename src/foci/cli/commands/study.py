@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foci.engines.base import Engine
-    from foci.studies.estimates import Estimates
     from foci.studies.plan import Cell, Kind, Plan, StudyFolder
+    from foci.studies.run import Estimates
 
 Study = Annotated[Path, typer.Argument(help="Folder with a study.yaml.")]
 Threads = Annotated[
@@ -86,8 +86,8 @@ def status(study: Study) -> None:
 
 def _show(folder: StudyFolder, planned: Plan) -> None:
     """Cells by kind: how many are done, failed and skipped, and how long the others will take."""
-    from foci.studies.estimates import Estimates
     from foci.studies.plan import KINDS
+    from foci.studies.run import Estimates
 
     estimates = Estimates(folder, planned)
     say(f"{'cells':<8}{'all':>6}{'done':>6}{'failed':>8}{'skipped':>9}   time left, one at a time")
@@ -147,8 +147,7 @@ def run(
     from foci.engines.base import InProcess
     from foci.engines.local import Processes
     from foci.engines.ray import RayCluster
-    from foci.studies.estimates import StudyProgress
-    from foci.studies.run import CellWork, run_plan
+    from foci.studies.run import CellWork, StudyProgress, run_plan
 
     kinds = _kinds(only)
     folder = _opened(study)

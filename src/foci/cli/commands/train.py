@@ -134,8 +134,7 @@ def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
 
     from foci.audits.sources import announce
     from foci.backbones.training.run import trainable, with_train_and_val
-    from foci.bags.split_tables import choose_splits
-    from foci.bags.splits import SPLITS
+    from foci.bags.splits import SPLITS, choose_splits
 
     slides = trainable(with_train_and_val(table.readable(), configuration.seed))
     counts = dict(sorted(slides.counts().items(), key=lambda part: SPLITS.index(part[0])))

@@ -24,8 +24,6 @@ export function stagePair(session: Session, slide: OpenSlide, labels: [string, s
     timer = setTimeout(() => session.remember({ viewport: stages[0].viewport() }), WAIT_MS);
   };
   lock(...stages, moved);
-  stages[0].onHover((tile) => stages[1].highlight(tile));
-  stages[1].onHover((tile) => stages[0].highlight(tile));
   const head = () => h("div", { class: "stage-head" });
   const heads: [HTMLElement, HTMLElement] = [head(), head()];
   return {
