@@ -232,7 +232,7 @@ def test_equal_sizes_are_the_sign_test(n: int) -> None:
         assert sign_flip_pvalue(values) == pytest.approx(want, abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "wins"), [(17, 13), (24, 17), (60, 36), (200, 116), (2000, 1045)])
+@pytest.mark.parametrize(("n", "wins"), [(17, 13), (24, 17), (60, 36), (200, 116)])
 def test_drawn_signs_are_close_to_all_of_them(n: int, wins: int) -> None:
     want = float(stats.binomtest(wins, n).pvalue)
     error = math.sqrt(want * (1 - want) / 9999)

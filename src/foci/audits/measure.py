@@ -16,7 +16,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -161,19 +161,12 @@ class WholeSlides:
 
     def of(self, rows: Integers) -> WholeSlides:
         """Some of the slides."""
-        return WholeSlides(
-            ids=tuple(self.ids[row] for row in rows),
-            cases=tuple(self.cases[row] for row in rows),
-            labels=self.labels[rows],
-            full=self.full[rows],
-            n_tiles=self.n_tiles[rows],
-            k_star=self.k_star[rows],
-            proven=self.proven[rows],
-            exact=self.exact[rows],
-            outcomes=self.outcomes[rows],
-            label_outputs=self.label_outputs[rows],
-            asked=self.asked,
-        )
+        names = [
+            one.name for one in fields(self) if isinstance(getattr(self, one.name), np.ndarray)
+        ]
+        own: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
+        ids, cases = (tuple(every[row] for row in rows) for every in (self.ids, self.cases))
+        return replace(self, ids=ids, cases=cases, **own)
 
     @property
     def in_question(self) -> Marks:
