@@ -71,20 +71,25 @@ def deciding() -> str:
 def before_and_now() -> str:
     """Answers under the earlier rules and now."""
     rows = rows_of("answers.csv")
-    study = rows_of("study-foci.csv")
-    known = {(row["cohort"], row["classifier"]): row["decided slides"] for row in study}
     found = []
     for cohort, classifier in dict.fromkeys((row["cohort"], row["classifier"]) for row in rows):
         own = [row for row in rows if (row["cohort"], row["classifier"]) == (cohort, classifier)]
-        sure = [known[cohort, classifier], ", ".join(row["sure slides now"] for row in own)]
         before = own[0]["can I believe the map? before, all seeds"]
-        found.append([cohort, classifier, *sure, before, ", ".join(row["now"] for row in own),
+        found.append([cohort, classifier, before, ", ".join(row["now"] for row in own),
                       ", ".join(row["p"] or "-" for row in own)])  # fmt: skip
-    head = [
-        "cohort", "classifier", "sure slides, seeds 0 to 2", "those audited again",
-        "answer before, all seeds", "now, by seed", "p",
-    ]  # fmt: skip
+    head = ["cohort", "classifier", "before, all seeds", "now, by seed", "p"]
     return markdown(head, found)
+
+
+def coverage() -> str:
+    """The least coverage of an interval over the true values, and false answers."""
+    fixed, said = ("patients", "slides", "ties"), ("better", "worse")
+    rows = [
+        [*(row[name] for name in fixed), min(row[name] for name in row if name.startswith("D = ")),
+         *(row[name] for name in said)]
+        for row in rows_of("coverage.csv")
+    ]  # fmt: skip
+    return markdown([*fixed, "least coverage", *said], rows)
 
 
 def efficiency() -> str:
@@ -100,6 +105,7 @@ TABLES = {
     "tiles-until-sure": tiles_until_sure,
     "deciding": deciding,
     "before-and-now": before_and_now,
+    "coverage": coverage,
     "efficiency": efficiency,
 }
 
