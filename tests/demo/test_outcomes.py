@@ -13,6 +13,7 @@ from foci.demo.cohort import TISSUE
 from foci.demo.folder import COHORT, RECORD, TRUTH, make, truth_of
 from foci.demo.run import run_outcome_demo
 from foci.errors import FociError
+from tests.cli.invoke import Foci
 
 SETTINGS = AuditSettings(
     seeds=(0,), random_orders=3, null_maps=39, n_boot=100,
@@ -76,3 +77,12 @@ def test_a_cohort_of_a_risk_has_times_and_events_and_no_label(tmp_path: Path) ->
         make(tmp_path / "d", slides=16)
     with pytest.raises(FociError, match="classes=3: mean nothing for output cox; leave out"):
         make(tmp_path / "e", slides=16, classes=3, output="cox")
+
+
+def test_the_cohort_alone(foci: Foci, tmp_path: Path) -> None:
+    foci.done("demo", tmp_path / "d", "--number", "16", "--output", "cox", "--cohort-only")
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == [
+        "README.md", "cohort.csv", "demo.json", "features_demo", "tile_truth.parquet",
+    ]  # fmt: skip
+    refused = foci.refused("demo", tmp_path / "e", "--output", "cox", "--slides")
+    assert "--output cox: is planted in features alone, not in images" in refused

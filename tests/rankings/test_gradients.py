@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from foci import rankings
+from foci import backbones, rankings
 from foci.backbones import CallableBackbone
+from foci.backbones.outcomes import two_sides
 from foci.errors import FociError
+from foci.outputs import Cut, Output
 from tests.backbones.every import D_IN
 from tests.rankings.trials import features, logits_of, make
 
@@ -93,3 +95,16 @@ def test_a_model_without_gradients_is_refused(name: str) -> None:
     elsewhere = CallableBackbone(lambda x: weight * x.detach().mean(), D_IN, 2)
     with pytest.raises(FociError, match=r"^backbone callable: passes no gradient .*declare"):
         rankings.score(name, elsewhere, features(3).float())
+
+
+@pytest.mark.parametrize("name", ["gradient-x-input", "integrated-gradients"])
+@pytest.mark.parametrize("output", ["cox", "regression", "hazards", "multilabel"])
+def test_of_one_number_the_sides_are_opposites(name: str, output: Output) -> None:
+    own = backbones.create(
+        "abmil", d_in=D_IN, n_classes=2 if output in ("cox", "regression") else 3
+    )
+    label = 1 if output == "multilabel" else None
+    sided = two_sides(own.eval(), output, Cut(0.1, 0.5), 0.9, label)
+    low, high = (rankings.score(name, sided, features(6), target=t).scores for t in (0, 1))
+    assert np.abs(high).max() > 1e-6
+    assert low == pytest.approx(-high, rel=1e-5, abs=1e-9)

@@ -28,6 +28,7 @@ from foci.audits.folder import (
     read_slides,
     read_tiles,
     readable,
+    stored_columns,
 )
 from foci.audits.manifest import Manifest
 from foci.audits.measure import MeasuredSlides, Shard, join_shards, measure_slides
@@ -136,9 +137,15 @@ class StoredAudit:
     def tiles(self, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
         """Iterate over the slides, or those named, each with its tiles and their scores."""
         missing = set(self.curves.slide_ids if slide_ids is None else slide_ids)
+        scored = stored_columns(self.curves).keys()
         for path in parts_of(self.folder, RANKINGS):
             with readable(path):
                 for tiles in read_tiles(path, slide_ids):
+                    if tiles.slide_id not in missing:
+                        what = f"holds {tiles.slide_id!r} twice, or it is no slide of this audit"
+                        raise FociError(path, what, AGAIN)
+                    if lost := scored - tiles.scores.keys():
+                        raise FociError(path, f"has no scores of {min(lost)}", AGAIN)
                     missing.discard(tiles.slide_id)
                     yield tiles
             if slide_ids is not None and not missing:

@@ -583,6 +583,11 @@ def ranked_groups(slides: Sequence[RankedTiles]) -> Iterator[pa.Table]:
         yield pa.concat_tables([scores_to_arrow(slide) for _, slide in group])
 
 
+def stored_columns(curves: CurveTable) -> dict[str, Order]:
+    """Ranking and seed of every column whose scores are stored; of random orders none are."""
+    return {column(*order): order for order in curves.orders if order[0] != "random"}
+
+
 def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
     """Read a part of ``rankings/`` one slide at a time, in the order of the audit.
 

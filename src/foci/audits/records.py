@@ -925,6 +925,8 @@ class Summary(Record):
         for view, by_ranking in self.views.items():
             if lost := set(self.rankings) ^ set(by_ranking):
                 raise ValueError(f"lists {min(lost)!r} in rankings or view {view} only")
+        if self.carried is not None and self.carried.map != self.map:
+            raise ValueError(f"judges {self.map!r}, but shows what {self.carried.map!r} carries")
         return self
 
     def __repr__(self) -> str:

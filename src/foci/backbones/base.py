@@ -229,6 +229,8 @@ class Backbone(nn.Module, ABC):
         projection: What ``embed`` does, unless it is replaced.
         objective_type: The training objective; cross-entropy unless a class has its own.
         notes: What was assumed when the weights were loaded, because no tensor shows it.
+        one_number: Whether its two logits stand for one number, their difference, as the ``[0, u]``
+            of a sigmoid output u do: neither of them says anything alone.
 
     Args:
         d_in: Width of a tile feature D.
@@ -241,6 +243,7 @@ class Backbone(nn.Module, ABC):
     architecture: ClassVar[str]
     objective_type: ClassVar[type[Objective]] = CrossEntropy
     notes: tuple[str, ...] = ()
+    one_number: bool = False
     projection: nn.Module
     _arguments: dict[str, Any]
 

@@ -83,6 +83,7 @@ def two_sides(
                 last.weight = nn.Parameter(weight * slope, requires_grad=False)
                 bias = bias * slope + bias.new_tensor([0.0, -slope * cut.value])
                 last.bias = nn.Parameter(bias, requires_grad=False)
+            sided.one_number = True
             return sided
     return Sides(backbone, output, slope, cut.value, label)
 
@@ -98,6 +99,7 @@ class Sides(Backbone):
         label: Which of the outputs, where they are labels.
     """
 
+    one_number = True
     slope: Tensor
     cut: Tensor
 

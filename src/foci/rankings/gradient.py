@@ -23,11 +23,17 @@ def gradient_x_input(bag: EmbeddedBag) -> Tensor:
     return (bag.features.double() * logit_gradient(bag).double()).sum(dim=-1)
 
 
+def followed(bag: EmbeddedBag, logits: Tensor) -> Tensor:
+    """The target's logit of ``[..., C]``; its lead over the other where both are one number."""
+    own: Tensor = logits[..., bag.target]
+    return own - logits[..., 1 - bag.target] if bag.backbone.one_number else own
+
+
 def logit_gradient(bag: EmbeddedBag) -> Tensor:
-    """Gradient ``[N, D]`` of the target's logit; the model's own ``.grad`` stays untouched."""
+    """Gradient ``[N, D]`` of what is followed; the model's own ``.grad`` stays untouched."""
     with torch.inference_mode(False), torch.enable_grad():
         x = bag.features.clone().requires_grad_()
-        logit: Tensor = bag.backbone(x)[bag.target]
+        logit = followed(bag, bag.backbone(x))
         if logit.requires_grad:
             gradient: Tensor | None = torch.autograd.grad(logit, x, allow_unused=True)[0]
             if gradient is not None:
@@ -62,9 +68,10 @@ def integrated_gradients(bag: EmbeddedBag, *, n_steps: int = 50, budget: int = B
     logit_gradient(bag)  # refused here, because captum's message names neither model nor cause
     with torch.inference_mode(False), torch.enable_grad():
         x = bag.features.clone().unsqueeze(0).requires_grad_()
-        attribution: Tensor = IntegratedGradients(bag.backbone).attribute(
+        attribution: Tensor = IntegratedGradients(
+            lambda bags: followed(bag, bag.backbone(bags))
+        ).attribute(
             x,
-            target=bag.target,
             n_steps=n_steps,
             internal_batch_size=max(1, budget // len(bag)),
         )

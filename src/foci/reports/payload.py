@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
-from foci.audits.folder import CurveTable, Order, column
+from foci.audits.folder import stored_columns
 from foci.audits.measure import MeasuredSlides, Threshold, followed
 from foci.audits.records import Carried, RankingNumbers, plain
 from foci.audits.settings import AuditSettings, View
@@ -523,11 +523,6 @@ def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:
     """A curve at the counts of its slide; a straight line where it has none of its own."""
     probs = followed(curve.probs, target).confidence
     return probs if np.array_equal(ks, curve.ks) else np.interp(ks, curve.ks, probs)
-
-
-def stored_columns(curves: CurveTable) -> dict[str, Order]:
-    """Ranking and seed of every column whose order is stored; random orders are not."""
-    return {column(*order): order for order in curves.orders if order[0] != RANDOM}
 
 
 def place(coords: NDArray[np.int64], patch_size: int | None, finest: int = FINEST) -> TilePlacement:

@@ -173,6 +173,7 @@ class OpenCheckpoint:
             raise self._state.refused(what, _FIX) from error
         backbone, notes = _assign(mapping, self._format.name)
         self._check_widths(backbone, mapping)
+        backbone.one_number = ONE_OUTPUT in mapping.notes
         if self.output == "cox" and ONE_OUTPUT not in mapping.notes:
             self.output = "hazards"  # one per time bin
         if self.classes:

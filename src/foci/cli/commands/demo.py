@@ -9,6 +9,7 @@ import typer
 
 from foci.cli.commands import compare, doctor
 from foci.cli.terminal import say, say_next, say_pages, say_study_page, starting
+from foci.errors import FociError
 from foci.outputs import Output
 from foci.words import in_percent
 
@@ -53,17 +54,18 @@ def demo(
         _study(out, number, seed, workers)
         return
     number = number or 240
-    if output != "class":
-        _outcome(out, output, number, seed)
-        return
     from foci.bags.cohort import CohortOptions
     from foci.bags.doctor import examine
     from foci.demo import make
 
-    folder = make(out, seed=seed, slides=number, classes=classes)
+    if output != "class" and slides:
+        what, fix = "is planted in features alone, not in images", "leave out --slides"
+        raise FociError(f"--output {output}", what, fix)
+    folder = make(out, seed=seed, slides=number, classes=classes, output=output)
     features = folder / "features_demo"
-    options = CohortOptions(features=features, labels=folder / "cohort.csv")
-    doctor.show(examine(options), features)
+    if output == "class":
+        options = CohortOptions(features=features, labels=folder / "cohort.csv")
+        doctor.show(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
     if slides:
         from foci.demo.folder import Parameters
@@ -72,6 +74,9 @@ def demo(
         images = paint_slides(folder, Parameters(seed, number, classes))
         typer.echo(f"Their images are in {images}.")
     if cohort_only:
+        return
+    if output != "class":
+        _outcome(out, output, number, seed)
         return
 
     from foci.audits.compare import compare as compared
