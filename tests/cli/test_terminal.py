@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -297,6 +297,15 @@ def test_a_signal_is_answered_by_one_line_with_two_workers(
         time.sleep(0.2)
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Ctrl-C reaches the process also where the tests run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.skipif(not hasattr(signal, "pause"), reason="needs a timer that raises signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_a_package_swallows_is_answered(
@@ -315,6 +324,7 @@ def test_a_signal_that_a_package_swallows_is_answered(
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.skipif(not hasattr(signal, "pause"), reason="needs a timer that raises signals")
 def test_a_signal_that_is_being_handled_is_not_raised_again(
     monkeypatch: pytest.MonkeyPatch,

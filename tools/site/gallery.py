@@ -27,7 +27,7 @@ from foci.demo.run import MARKED
 from foci.reports import write_report
 
 MARKER = re.compile(r"<!-- live: ([a-z-]+) -->")
-LEAST, FEW, CONTRARY, SEED = 5, 12, 40, 0
+LEAST, FEW, CONTRARY, SEED = 5, 12, 24, 0
 """Slides of the smallest audits; contrary tiles at the head of a map; seed of cohort and model."""
 DIRECTION = 3
 """Seed of a random direction: the first, from 0 on, whose order beats random orders."""

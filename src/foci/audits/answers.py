@@ -372,13 +372,15 @@ def answer_questions(
                 order=order_then,
             )
         )
+    judged = numbers.get(view.map)
+    shares = {} if judged is None else {c: judged.per_class[c].decisive_share for c in classes}
     map_answer = MapAnswer(
         answer=belief,
         sentences=[],
         ranking=view.map,
         comparison=against_chance,
         null=null,
-        only=_only_in(belief, numbers.get(view.map), classes),
+        only=_only_in(belief, shares),
         tied=measured.tied.get(view.map),
     )
     order_answer = OrderAnswer(
@@ -408,7 +410,7 @@ def answer_questions(
             if sensitive({one.kappa: getattr(one, question) for one in repeated})
         ],
         relative=[
-            _at_share(DecidedView(measured, settings, threshold), candidate, in_use)
+            _at_share(DecidedView(measured, settings, threshold), candidate, in_use, classes)
             for threshold in relative(slides, settings)
         ],
     )
@@ -479,14 +481,16 @@ def _both(view: DecidedView, candidate: str | None) -> tuple[Belief, BetterOrder
     return belief, _order(view, candidate, belief)[0]
 
 
-def _only_in(belief: Belief, numbers: DecidedNumbers | None, classes: Sequence[str]) -> list[str]:
-    """Classes in which a map that is believed finds deciding tiles, if not in all of them."""
-    if belief not in BELIEVED or numbers is None:
-        return []
-    shares = {name: numbers.per_class[name].decisive_share for name in classes}
+def _only_in(belief: Belief, shares: Mapping[str, float | None]) -> list[str]:
+    """Classes in which a map that is believed finds deciding tiles, if not in all of them.
+
+    Args:
+        belief: The answer.
+        shares: Of the slides that the model calls so, how many have deciding tiles; by class.
+    """
     known = {name: share for name, share in shares.items() if share is not None}
     found = [name for name, share in known.items() if share >= MIN_SHARE]
-    return found if 0 < len(found) < len(known) else []
+    return found if belief in BELIEVED and 0 < len(found) < len(known) else []
 
 
 def _tiles(
@@ -538,10 +542,20 @@ def _median_minimum(k_star: Floats) -> float | None:
     return None if np.isnan(k_star).all() else float(np.nanmedian(k_star))
 
 
-def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersAtShare:
+def _at_share(
+    view: DecidedView, candidate: str | None, in_use: str, classes: Sequence[str]
+) -> AnswersAtShare:
     """Answers and counts over all slides, at a share of each slide's own confidence."""
     belief, order = _both(view, candidate)
-    sizes, k_max = view.measured.slides.n_tiles, view.settings.k_max
+    slides, k_max = view.measured.slides, view.settings.k_max
+    sizes, mine = slides.n_tiles, None
+    if view.map in view.rankings:
+        mine = view.counts(view.map)[1]
+    shares: dict[str, float | None] = {}
+    if mine is not None:
+        for index, name in enumerate(classes):
+            called = (slides.predictions == index) & (sizes > 1)
+            shares[name] = float((~np.isnan(mine[:, called])).mean()) if called.any() else None
     msk, decisive = view.counts(in_use)
     quartiles = None
     if decisive is not None:
@@ -553,6 +567,7 @@ def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersA
         n_slides=len(sizes),
         n_cases=view.n_cases,
         map=belief,
+        only=_only_in(belief, shares),
         order=order,
         ranking=in_use,
         msk=CountQuartiles.over(msk, np.broadcast_to(sizes > k_max, msk.shape)),

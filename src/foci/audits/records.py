@@ -716,12 +716,14 @@ class AnswersAtShare(Record):
 
     Attributes:
         share: A tile set suffices where it gives this share of the full bag's probability.
+        only: As in :class:`MapAnswer`.
     """
 
     share: float
     n_slides: int
     n_cases: int
     map: Belief
+    only: list[str]
     order: BetterOrder
     ranking: str
     msk: CountQuartiles | None

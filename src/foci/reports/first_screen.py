@@ -82,6 +82,7 @@ class FirstScreen:
         title, facts: Model, slides and patients; performance.
         notices: What has to be known before the answer, as a bold beginning and the rest.
         word, tone: Yes, No, Partly or Can't tell.
+        only: On which slides, if not on all.
         sentences: Why, where it is not plain; how many slides; the better order.
         definition: What was measured, on which slides.
     """
@@ -90,6 +91,7 @@ class FirstScreen:
     facts: str
     notices: tuple[tuple[str, str], ...]
     word: str
+    only: str
     tone: Tone
     sentences: tuple[str, ...]
     definition: str
@@ -101,6 +103,7 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
     relative = next((one for one in found.relative if one.share == SHARE), None)
     in_use = relative if chart is not None and chart.relative is not None else None
     belief = found.map.answer if in_use is None else in_use.map
+    only = (found.map if in_use is None else in_use).only
     few = found.n_slides > 0 and found.n_decided < MOST_SURE * found.n_slides
     notices = []
     if is_stand_in(manifest):
@@ -132,6 +135,7 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
         ),
         notices=tuple(notices),
         word=WORDS[belief],
+        only=f", but only on slides called {listed(only)}" if only else "",
         tone=tone_of(belief),
         sentences=tuple(_in_counts(summary, belief, in_use)),
         definition=_definition(summary, told=few),
@@ -153,8 +157,6 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
     found, chart = summary.answers, summary.carried
     if belief in _BECAUSE:
         yield _BECAUSE[belief]
-    elif found.map.only and in_use is None:
-        yield f"But only on slides called {listed(found.map.only)}."
     if chart is None or belief == "not assessable":
         yield found.map.sentences[0]
     if chart is None:
@@ -184,7 +186,7 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
             # the best order is proven, but the map stays the one in use
             better = _PROVEN.get(order, better)
             best = CarriedLine(share=chart.minimum, low=[], high=[]).at(chart.ks, k)
-            counts = [f"the best possible carries {int(best * n + 0.5)}"]
+            counts = [f"the best possible has {int(best * n + 0.5)} of {n}"]
         # the bands of two lines may overlap: what decides is the comparison on each slide
         axes = [axis for axis in (against.necessity, against.sufficiency) if axis is not None]
         one = next((axis for axis in axes if axis.result in ("better", "worse")), axes[0])

@@ -490,7 +490,8 @@ def fate_in_words(data: AuditPayload, row: int) -> str:
         return "model is not sure of this slide"
     count, removed = gallery.counts[data.map][row], gallery.removed[row]
     if fate == "carried":
-        return f"{count} {'tile' if count == 1 else 'tiles'} of {n} carry the decision"
+        carry = f"1 tile of {n} carries" if count == 1 else f"{count} tiles of {n} carry"
+        return f"{carry} the decision"
     if fate == "survives":
         return f"decision survives without the map's first {counted(removed, 'tile')}"
     return "no first tiles both give the decision and change it when removed"

@@ -11,11 +11,11 @@ export function fateOf(payload: AuditPayload, index: number): { bold: string; re
   const gallery = payload.gallery!;
   const n = payload.slides.n[index];
   switch (gallery.fate[index]) {
-    case "carried":
-      return {
-        bold: counted(gallery.counts[payload.map][index]!, "tile"),
-        rest: ` of ${n} carry the decision`,
-      };
+    case "carried": {
+      const count = gallery.counts[payload.map][index]!;
+      const verb = count === 1 ? "carries" : "carry";
+      return { bold: counted(count, "tile"), rest: ` of ${n} ${verb} the decision` };
+    }
     case "survives":
       return {
         bold: "Decision survives",
