@@ -82,23 +82,35 @@ def before_and_now() -> str:
 
 
 def coverage() -> str:
-    """The least coverage of an interval over the true values, and false answers."""
-    fixed, said = ("patients", "slides", "ties"), ("better", "worse")
-    rows = [
-        [*(row[name] for name in fixed), min(row[name] for name in row if name.startswith("D = ")),
-         *(row[name] for name in said)]
-        for row in rows_of("coverage.csv")
-    ]  # fmt: skip
-    return markdown([*fixed, "least coverage", *said], rows)
+    """The least coverage of an interval, and the most false answers, by number of patients."""
+    rows = rows_of("coverage.csv")
+    found = []
+    for patients in dict.fromkeys(row["patients"] for row in rows):
+        own = [row for row in rows if row["patients"] == patients]
+        least = min(value for row in own for name, value in row.items() if name.startswith("D = "))
+        false = (max((row[name] for row in own), key=lambda share: float(share.rstrip(" %")))
+                 for name in ("better", "worse"))  # fmt: skip
+        found.append([patients, least, *false])
+    return markdown(["patients", "least coverage", "false `better`", "false `worse`"], found)
 
 
 def efficiency() -> str:
-    """Some columns of the distances from the proven minimum."""
-    rows = rows_of("efficiency.csv")
-    left_out = ("single-tile", "integrated-gradients", "gradient-x-input", "leave-one-out",
-                "greedy-insertion", "feature-norm", "greedy excess")  # fmt: skip
-    head = [name for name in rows[0] if name not in left_out]
-    return markdown(head, [[row[name] for name in head] for row in rows])
+    """Distances from the proven minimum: native, evidence, random order."""
+
+    def cell(rows: Rows) -> str:
+        seeds = [re.sub(r".*\(", "(", row["classifier"]) for row in rows]
+        near = [", ".join(row[name] for name in ("native", "evidence", "random")) for row in rows]
+        return "; ".join(f"{one} {of}" for one, of in zip(near, seeds, strict=True)) or "-"
+
+    rows = [{**row, "classifier": row["classifier (seeds)"]} for row in rows_of("efficiency.csv")]
+    kinds = list(dict.fromkeys(re.sub(r" \(\d\)", "", row["classifier"]) for row in rows))
+    cohorts = list(dict.fromkeys(row["cohort"] for row in rows))
+    found = []
+    for kind in kinds:
+        own = [row for row in rows if row["classifier"].startswith(f"{kind} (")]
+        by = [[row for row in own if row["cohort"] == cohort] for cohort in cohorts]
+        found.append([kind, own[0]["theorem"], *map(cell, by)])
+    return markdown(["classifier", "theorem", *cohorts], found)
 
 
 TABLES = {
