@@ -204,7 +204,7 @@ def carried_share(counts: ArrayLike, ks: ArrayLike) -> Floats:
     >>> carried_share([2, 9, None, 3], [1, 2, 4, 256]).tolist()
     [0.0, 0.25, 0.5, 0.75]
     """
-    table, total = inputs.count_orders(counts, "counts"), np.zeros((1, np.size(ks)))
+    table, total = inputs.count_orders(counts, "counts"), np.zeros((1, len(np.atleast_1d(ks))))
     for start in range(0, table.shape[1], _AT_ONCE):  # one after the other: sums round by order
         marks = carried_marks(table[:, start : start + _AT_ONCE], ks)
         total = np.concatenate([total, marks]).sum(axis=0, keepdims=True)
