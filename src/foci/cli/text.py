@@ -381,7 +381,7 @@ def _first_screen(summary: Summary, audit: StoredAudit, width: int) -> Text:
     for bold, rest in first.notices:
         text.append(f"{bold} ", style="bold yellow").append(f"{rest}\n")
     text.append(f"{QUESTION} ", style="bold")
-    text.append(f"{first.word}{first.only}.\n", style=COLOUR[first.tone])
+    text.append(f"{first.word}. {first.only}".rstrip() + "\n", style=COLOUR[first.tone])
     for sentence in (*first.sentences, f"Carry: {first.definition}"):
         text.append("\n".join([*wrap(sentence, width, break_on_hyphens=False), ""]))
     text.rstrip()

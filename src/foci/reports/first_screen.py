@@ -135,7 +135,7 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
         ),
         notices=tuple(notices),
         word=WORDS[belief],
-        only=f", but only on slides called {listed(only)}" if only else "",
+        only=f"Only on slides called {listed(only)}." if only else "",
         tone=tone_of(belief),
         sentences=tuple(_in_counts(summary, belief, in_use)),
         definition=_definition(summary, told=few),
