@@ -5,7 +5,7 @@ Each has an interval by resampling patients: all slides of a patient are drawn t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,9 +124,7 @@ def macro_auc_interval(
     left out of it.
     """
     f, y = _labelled(scores, labels)
-    case, weights = case_draws(cases, len(f), n_boot, seed)
-    rows = max(1, _AT_ONCE // len(f))
-    parts = (weights[start : start + rows, case] for start in range(0, n_boot, rows))
+    parts = _drawn_slides(cases, len(f), n_boot, seed)
     draws = np.concatenate([_macro_aucs(f, y, part.astype(np.int64)) for part in parts])
     return percentile_interval(macro_auc(f, y), draws_between(draws, cases), level)
 
@@ -143,9 +141,7 @@ def c_index_interval(
 ) -> Interval:
     """:func:`c_index` with its interval over patients."""
     f, t, seen = _survival(risk, time, event)
-    case, weights = case_draws(cases, len(f), n_boot, seed)
-    rows = max(1, _AT_ONCE // len(f))
-    parts = (weights[start : start + rows, case] for start in range(0, n_boot, rows))
+    parts = _drawn_slides(cases, len(f), n_boot, seed)
     draws = np.concatenate([_concordance(f, t, seen, part) for part in parts])
     return percentile_interval(c_index(f, t, seen), draws_between(draws, cases), level)
 
@@ -164,6 +160,16 @@ def r_squared_interval(
     rows = (np.repeat(np.arange(len(predicted)), weights[case]) for weights in drawn)
     draws = np.array([r_squared(predicted[own], value[own]) for own in rows])
     return percentile_interval(r_squared(predicted, value), draws_between(draws, cases), level)
+
+
+def _drawn_slides(
+    cases: Sequence[Any], n_slides: int, n_boot: int, seed: int
+) -> Iterator[NDArray[Any]]:
+    """How often each slide is in a draw of patients, ``[B, S]``, some of the draws at a time."""
+    case, weights = case_draws(cases, n_slides, n_boot, seed)
+    rows = max(1, _AT_ONCE // n_slides)
+    for start in range(0, n_boot, rows):
+        yield weights[start : start + rows, case]
 
 
 def _survival(
