@@ -459,7 +459,7 @@ def test_charts_and_maps_stay_sharp_after_a_zoom(visit: Open) -> None:
         # Chromium tells the page of an emulated zoom only together with another size.
         size = {"width": 1280, "height": 900 + zoomed, "mobile": False}
         devtools.send("Emulation.setDeviceMetricsOverride", {**size, "deviceScaleFactor": zoomed})
-        tab.wait_for_function(f"devicePixelRatio === {zoomed}")
+        tab.wait_for_function(f"() => devicePixelRatio === {zoomed}")
         tab.wait_for_function(SHARP, arg=drawn)
 
 

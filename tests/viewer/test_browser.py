@@ -358,7 +358,7 @@ def test_pictures_of_the_first_tiles_in_order(
     images.nth(3).click()
     large = tab.locator(".tile-dialog img")
     expect(large).to_be_visible()
-    tab.wait_for_function("document.querySelector('.tile-dialog img').naturalWidth === 1024")
+    expect(large).to_have_js_property("naturalWidth", 1024)
     tab.locator(".tile-dialog .close").click()
     expect(large).to_have_count(0)
     tab.locator("#tiles-b").click()

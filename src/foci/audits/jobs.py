@@ -199,10 +199,13 @@ def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
     return np.arange(1, min(settings.k_max, n_tiles) + 1, dtype=np.int64)
 
 
-def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> NDArray[np.int64]:
+def deletion_counts(
+    settings: AuditSettings, n_tiles: int, *, dense: bool, compared: bool = True
+) -> NDArray[np.int64]:
     """Deletion counts of a slide: those reported or needed, and every one up to ``k_max`` if dense.
 
-    At least one tile stays. Content-free maps are compared at counts of their own.
+    At least one tile stays. Content-free maps are compared at counts of their own, on slides that
+    have them (``compared``).
 
     >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=True).tolist()
     [1, 2, 3, 4, 5, 6, 8]
@@ -210,8 +213,8 @@ def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> ND
     [1, 2, 5]
     """
     every = range(1, min(settings.k_max, n_tiles) + 1) if dense else ()
-    compared = null_counts(n_tiles).tolist() if settings.null_maps else ()
-    counts = {k for k in (*every, *settings.deletion, *compared) if 0 < k < n_tiles}
+    beside = null_counts(n_tiles).tolist() if settings.null_maps and compared else ()
+    counts = {k for k in (*every, *settings.deletion, *beside) if 0 < k < n_tiles}
     return np.array(sorted(counts), dtype=np.int64)
 
 
@@ -252,14 +255,15 @@ def tail_counts(last: int, n_tiles: int, direction: Direction) -> NDArray[np.int
     """Counts from the last one of a curve to the last tile, denser where the output changes more.
 
     The first tiles that are kept grow by a ratio, those that are left after deletion shrink by one.
+    All tiles are not among them: that is the whole slide.
 
     >>> tail_counts(256, 4096, "insert").tolist(), tail_counts(2048, 4096, "delete").tolist()
-    ([512, 1024, 2048, 4095], [3792, 4051, 4089, 4095])
+    ([512, 1024, 2048], [3792, 4051, 4089, 4095])
     """
     if last >= n_tiles - 1:
         return np.empty(0, dtype=np.int64)
     if direction == "insert":
-        spaced = np.geomspace(max(last, 1), n_tiles, TAIL + 1)[1:]
+        spaced = np.geomspace(max(last, 1), n_tiles, TAIL + 1)[1:-1]
     else:
         spaced = n_tiles - np.geomspace(n_tiles - last, 1, TAIL + 1)[1:]
     found = np.unique(np.minimum(np.rint(spaced).astype(np.int64), n_tiles - 1))
@@ -340,12 +344,14 @@ class AdaptiveCurves:
         bag: The slide, with the predicted class as its target.
         full: ``[C]`` probabilities of the full bag.
         label: Index of the true class; None if it is unknown.
+        compared: Whether the slide has content-free maps to compare with.
     """
 
     bag: EmbeddedBag
     settings: AuditSettings
     full: NDArray[np.float64]
     label: int | None
+    compared: bool = True
 
     @property
     def thresholds(self) -> list[float]:
@@ -376,7 +382,7 @@ class AdaptiveCurves:
         if deleted and 1 < n_tiles <= EVERY_COUNT_UP_TO:
             kept, left = self._deleted(order, kept)
         elif deleted and n_tiles > 1:
-            reported = deletion_counts(self.settings, n_tiles, dense=False)
+            reported = self._reported()
             kept, left = decisive_curves(
                 self.bag,
                 order,
@@ -414,13 +420,15 @@ class AdaptiveCurves:
     ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
         """Both curves by count: every deletion, and insertion also where the decision flips."""
         last = int(self.settings.last_deletion(len(self.bag)))
-        reported = deletion_counts(self.settings, len(self.bag), dense=False)
-        counts = np.union1d(np.arange(1, last + 1), reported)
+        counts = np.union1d(np.arange(1, last + 1), self._reported())
         probs = self.bag.curve(order, torch.from_numpy(counts), "delete")
         left = dict(zip(counts.tolist(), probs, strict=True))
         asked = [k for k, rest in left.items() if k not in kept and self._flipped(rest)]
         more = zip(asked, self.bag.curve(order, asked), strict=True) if asked else ()
         return kept | dict(more), left
+
+    def _reported(self) -> NDArray[np.int64]:
+        return deletion_counts(self.settings, len(self.bag), dense=False, compared=self.compared)
 
     def _flipped(self, rest: Tensor) -> bool:
         return int(rest.argmax()) != self.bag.target

@@ -51,11 +51,14 @@ class NullMaps:
     directions: Tensor
     sample: frozenset[str] | None
 
+    def __contains__(self, slide_id: str) -> bool:
+        return self.sample is None or slide_id in self.sample
+
     def curve(self, bag: EmbeddedBag, full: NDArray[np.float64]) -> Curve:
         """Deletion of one slide under every map, then under the references."""
         counts = np.unique(null_counts(len(bag)))
         counts = counts[counts > 0]
-        sampled = self.sample is None or bag.slide_id in self.sample
+        sampled = bag.slide_id in self
         probs = np.empty((0, len(full)))
         if len(counts) and sampled:
             first = self._first(bag.features, int(counts[-1]))

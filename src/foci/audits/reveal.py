@@ -108,8 +108,10 @@ class SlideReveal:
             found: dict[str, list[Curve]] = {job.column: [] for job in jobs}
             ranked: dict[str, Ranking] = {}
             stored = [job for job in jobs if job.stored]
+            compared = any(bag.slide_id in job.null_maps for job in jobs if job.null_maps)
             for group in filter(None, (stored, *([job] for job in jobs if not job.stored))):
-                for column, ranking, curve in self._curves(group, followed_class, full, label):
+                every = self._curves(group, followed_class, full, label, compared)
+                for column, ranking, curve in every:
                     found[column].append(curve)
                     if ranking is not None:
                         ranked[column] = ranking
@@ -153,6 +155,7 @@ class SlideReveal:
         bag: EmbeddedBag,
         full: NDArray[np.float64],
         label: int | None,
+        compared: bool,
     ) -> Iterator[tuple[str, Ranking | None, Curve]]:
         """Curves of jobs that are revealed together, with the column and the ranking of each.
 
@@ -171,7 +174,7 @@ class SlideReveal:
         n_deleted = min(DELETED_ORDERS, len(orders)) if some else len(orders)
         searched = 0
         if self.adaptive:
-            adaptive = AdaptiveCurves(bag, self.settings, full, label)
+            adaptive = AdaptiveCurves(bag, self.settings, full, label, compared)
             both = [
                 adaptive(order, control=bool(jobs[0].orders), deleted=place < n_deleted)
                 for place, order in enumerate(orders)
