@@ -2,7 +2,7 @@
 
 Takes the folder in which ``backbone_table.py --data FILE --tiles FILE`` left its cohorts and its
 classifiers. Then ``foci study run OUT/paper`` and ``foci study tables OUT/paper``, and
-the same for ``foci``.
+the same for ``foci``; ``study_rows.py OUT`` writes the files of the appendix.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ SWEEPS: dict[str, Any] = {
 def main() -> None:
     """Write ``paper/study.yaml`` and ``foci/study.yaml``."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path, help="holds lung, lung-abmil-paper-0 and so on")
+    parser.add_argument(
+        "folder", type=lambda given: Path(given).resolve(),
+        help="holds lung, lung-abmil-paper-0 and so on",
+    )  # fmt: skip
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()

@@ -1,0 +1,129 @@
+"""Write docs/appendix/study-paper.csv and study-foci.csv from the two studies of ``real_study.py``.
+
+    python benchmarks/study_rows.py OUT
+
+reads ``OUT/paper`` and ``OUT/foci`` once ``foci study run`` has finished them; then
+``python -m tools.results`` puts the tables on the pages. A number over fewer seeds than the study
+has carries how many in brackets; a cell that is not finished is named and nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from foci.audits import StoredAudit
+from foci.studies.plan import StudyFolder
+from foci.studies.read import Measure, Place, StudyNumbers, Value, audit_folders, read_numbers
+from foci.studies.table import shown
+
+APPENDIX = Path(__file__).parents[1] / "docs" / "appendix"
+COHORTS = {"nsclc": "TCGA lung", "brca": "TCGA breast", "lc25000": "LC25000 bags"}
+RANKINGS = ("native", "evidence", "selector", "random")
+
+
+def main() -> None:
+    """Read both studies and write both files."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path, help="holds paper/study.yaml and foci/study.yaml")
+    folder = parser.parse_args().folder
+    studies = {profile: StudyFolder(folder / profile) for profile in ("paper", "foci")}
+    for study in studies.values():
+        unfinished = [cell.name for cell in study.plan().cells if study.result(cell) is None]
+        if unfinished:
+            raise SystemExit(f"{study.path}: not finished: {', '.join(unfinished)}")
+    write("study-paper.csv", list(paper_rows(read_numbers(studies["paper"]))))
+    write("study-foci.csv", list(foci_rows(studies["foci"])))
+
+
+def write(name: str, rows: Sequence[dict[str, str]]) -> None:
+    """A file of the appendix."""
+    with (APPENDIX / name).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def paper_rows(numbers: StudyNumbers) -> Iterator[dict[str, str]]:
+    """One row per cohort, classifier and ranking; the label view unless a column says otherwise."""
+    n = max(len(found) for found in numbers.audits.values())
+    for place in numbers.places:
+        for ranking in ("native", "selector", "evidence", "random"):
+
+            def text(measure: Measure, digits: int, *, spread: bool, at: Place = place) -> str:
+                return in_words(numbers.value(at, measure), digits, n, spread=spread)
+
+            yield {
+                "cohort": COHORTS[place.cohort],
+                "classifier": shown(place.backbone),
+                "ranking": ranking,
+                "AUC": text(Measure("auc"), 3, spread=False) if ranking == "native" else "",
+                "MSK_cond": text(Measure("msk_cond", ranking), 2, spread=True),
+                "Reach (%)": text(Measure("reach", ranking), 1, spread=True),
+                "AUKC": text(Measure("aukc", ranking), 3, spread=False),
+                "restricted mean K": text(Measure("restricted", ranking), 1, spread=True),
+                "K, decided slides": text(
+                    Measure("decided_k", ranking, "prediction"), 2, spread=False
+                ),
+                "decisive K": text(Measure("decisive_k", ranking, "prediction"), 1, spread=False),
+                "decisive sets (%)": text(
+                    Measure("decisive_share", ranking, "prediction"), 0, spread=True
+                ),
+                "deletion, per slide": text(Measure("slide_faithfulness", ranking), 3, spread=True),
+                "AUC, 32 tiles": text(Measure("selected_auc", ranking, k=32), 3, spread=False),
+            }
+
+
+def foci_rows(study: StudyFolder) -> Iterator[dict[str, str]]:
+    """One row per cohort and classifier: answers by seed, deciding tiles and efficiencies."""
+    numbers = read_numbers(study)
+    folders = audit_folders(study)
+    for place in numbers.places:
+        answers = [
+            StoredAudit.load(folder).summary.answers for _, folder in sorted(folders[place].items())
+        ]
+
+        def each(metric: str, digits: int, names: Sequence[str], at: Place = place) -> str:
+            values = (numbers.value(at, Measure(metric, one, "prediction")) for one in names)
+            return ", ".join(in_words(v, digits, len(folders[at]), spread=False) for v in values)
+
+        nulls = ["-" if a.map.null is None else f"{a.map.null.pvalue:.3f}" for a in answers]
+        yield {
+            "cohort": COHORTS[place.cohort],
+            "classifier": shown(place.backbone),
+            "decided slides": ", ".join(str(answer.n_decided) for answer in answers),
+            "can I believe the map?": tallied([answer.map.answer for answer in answers]),
+            "p of content-free maps": ", ".join(nulls),
+            "is there a better order?": tallied([answer.order.answer for answer in answers]),
+            f"decisive sets (%): {', '.join(RANKINGS)}": each("decisive_share", 0, RANKINGS),
+            f"decisive K: {', '.join(RANKINGS[:3])}": each("decisive_k", 1, RANKINGS[:3]),
+            f"efficiency: {', '.join(RANKINGS)}": each("efficiency", 3, RANKINGS),
+        }
+
+
+def in_words(value: Value, digits: int, n: int, *, spread: bool) -> str:
+    """Mean, spread where there is one, and in brackets the seeds if not all have a number."""
+    if value.mean is None:
+        reason = value.gap or ""
+        if "more than K_max" in reason:
+            return "> 256"
+        return "none" if "no decisive set" in reason else ""
+    text = f"{value.mean:.{digits}f}"
+    if spread and value.std is not None:
+        text += f" ± {value.std:.{digits}f}"
+    return text if value.n == n else f"{text} ({value.n})"
+
+
+def tallied(answers: Sequence[str]) -> str:
+    """An answer, or each with the number of seeds that gave it."""
+    counts = Counter(answers)
+    if len(counts) == 1:
+        return answers[0]
+    return ", ".join(f"{answer} ({times})" for answer, times in counts.most_common())
+
+
+if __name__ == "__main__":
+    main()
