@@ -45,7 +45,9 @@ const CHART = 372;
 
 function shaded({ lines, minimum }: Carried): HTMLElement {
   const banded = Object.values(lines).some(({ low }) => low.some((end) => end !== null));
-  const said = banded ? "Shaded: interval over patients, for each line alone. " : "";
+  const said = banded
+    ? "Shaded: each line's interval over patients. Orders are compared slide by slide: shades may overlap where one is better. "
+    : "";
   const proven = minimum ? "Thin line: proven, no order can lie above it." : "";
   return h("figcaption", {}, said + proven);
 }

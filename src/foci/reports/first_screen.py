@@ -180,7 +180,7 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
     order, against = found.order.answer, found.order.against_native
     better = _BETTER[order]
     if in_use is not None:
-        better, counts = _BETTER[in_use.order], counts or ["see the details"]
+        better = _BETTER[in_use.order]
     elif against is not None:
         if chart.best is None and chart.minimum is not None and found.order.efficiency is not None:
             # the best order is proven, but the map stays the one in use
@@ -208,7 +208,8 @@ def _definition(summary: Summary, told: bool) -> str:
     """What carrying means, and on which slides it was measured."""
     found, chart = summary.answers, summary.carried
     meaning = "these tiles alone give the decision, and without them it changes."
-    on = "Measured on the slides where the model is sure."
+    sure = f"the output is {_CLEAR}" if summary.output in SCALARS else "the model is sure"
+    on = f"Measured on the slides where {sure}."
     if chart is not None and chart.relative is not None:
         meaning = (
             f"these tiles alone make the model {percent(chart.relative)} as sure as the whole "
@@ -216,9 +217,8 @@ def _definition(summary: Summary, told: bool) -> str:
         )
         on = "Measured on all slides."
     elif not told and found.n_decided:
-        sure = f"the model is at least {percent(summary.kappa)} sure"
-        if summary.output in SCALARS:
-            sure = f"the output is {_CLEAR}"
+        if summary.output not in SCALARS:
+            sure = f"the model is at least {percent(summary.kappa)} sure"
         slides = counted(found.n_slides, "slide")
         on = f"Measured on the {found.n_decided} of {slides} where {sure}."
     return f"{meaning} {on} Says what this model uses, not what is diagnostic."
