@@ -89,7 +89,7 @@ def test_few_sure_slides_are_said_with_the_relative_answer(audit: StoredAudit) -
     word = WORDS[told.relative[0].map]
     assert notice[1] == f"Over all slides, sure or not, the answer is {also}{word}."
     assert found.word == WORDS[told.map.answer]
-    assert "where the model is sure" in found.definition
+    assert "on the slides counted above" in found.definition
 
 
 def test_where_no_slide_is_sure_the_word_is_the_relative_one(multiclass: StoredAudit) -> None:

@@ -36,7 +36,7 @@ ORDER = 3
 """Seed of random orders: the first, from 1 on, that is no better than chance on all slides and open
 on few."""
 SOFTENED = 1.6
-"""What the logits are divided by, so that the classifier is sure of less than half of the slides."""
+"""What the logits are divided by, so that the classifier is sure of fewer than half its slides."""
 Scores = NDArray[np.float64]
 
 

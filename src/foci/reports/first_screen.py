@@ -214,8 +214,7 @@ def _definition(summary: Summary, told: bool) -> str:
     """What carrying means, and on which slides it was measured."""
     found, chart = summary.answers, summary.carried
     meaning = "these tiles alone give the decision, and without them it changes."
-    sure = f"the output is {_CLEAR}" if summary.output in SCALARS else "the model is sure"
-    on = f"Measured on the slides where {sure}."
+    on = "Measured on the slides counted above."
     if chart is not None and chart.relative is not None:
         meaning = (
             f"these tiles alone make the model {percent(chart.relative)} as sure as the whole "
@@ -223,8 +222,9 @@ def _definition(summary: Summary, told: bool) -> str:
         )
         on = "Measured on all slides."
     elif not told and found.n_decided:
-        if summary.output not in SCALARS:
-            sure = f"the model is at least {percent(summary.kappa)} sure"
+        sure = f"the model is at least {percent(summary.kappa)} sure"
+        if summary.output in SCALARS:
+            sure = f"the output is {_CLEAR}"
         slides = counted(found.n_slides, "slide")
         on = f"Measured on the {found.n_decided} of {slides} where {sure}."
     return f"{meaning} {on} Says what this model uses, not what is diagnostic."
