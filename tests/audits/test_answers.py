@@ -291,8 +291,8 @@ def test_relative_answers_stand_beside_where_few_slides_are_decided() -> None:
     assert {(one.map, one.order) for one in few.relative} == {("yes", "headroom")}
     assert few.n_decided == 9
     assert few.tiles.sentences[0] == (
-        "The model is less than 0.9 sure of 21 of 30 slides: read the relative answers beside "
-        "these."
+        "The model is less than 0.9 sure of 21 of 30 slides: read the answers over all slides "
+        "beside these."
     )
 
 

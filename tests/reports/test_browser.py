@@ -12,7 +12,8 @@ from urllib.parse import parse_qs, quote
 import pytest
 from PIL import Image
 
-from foci.audits import StoredAudit
+from foci.audits import StoredAudit, Summary
+from foci.audits.audit import recompute
 from foci.audits.folder import MANIFEST
 from foci.audits.tables import write_tables
 from foci.reports import write_comparison, write_report
@@ -116,11 +117,17 @@ SHOWN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["plain", "stand-in", "few sure"])
+@pytest.mark.parametrize("name", ["plain", "stand-in", "few sure", "few sure, one class"])
 def test_the_first_screen_is_short_and_shows_chart_and_maps(
     visit: Open, audit: StoredAudit, tmp_path: Path, name: str
 ) -> None:
-    file = write_report(audit, tmp_path / "r.html", kappa=0.97 if name == "few sure" else None)
+    kappa = 0.97 if name.startswith("few sure") else None
+    summary = recompute(audit, kappa=kappa)
+    if name == "few sure, one class":
+        stored = summary.model_dump()
+        stored["answers"]["map"] |= {"answer": "yes", "only": ["B-type"]}
+        summary = Summary.model_validate(stored)
+    file = write_report(audit, tmp_path / "r.html", kappa=kappa, summary=summary)
     if name == "stand-in":
         stored = json.loads((audit.folder / MANIFEST).read_text())
         stored["backbone"]["score"] = "proxy"

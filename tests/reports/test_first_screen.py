@@ -89,7 +89,7 @@ def test_few_sure_slides_are_said_with_the_relative_answer(audit: StoredAudit) -
     word = WORDS[told.relative[0].map]
     assert notice[1] == f"Over all slides, sure or not, the answer is {also}{word}."
     assert found.word == WORDS[told.map.answer]
-    assert "where the model is sure" in found.definition
+    assert "on the slides counted above" in found.definition
 
 
 def test_where_no_slide_is_sure_the_word_is_the_relative_one(multiclass: StoredAudit) -> None:
@@ -132,7 +132,18 @@ def test_the_methods_text_has_the_numbers(carried: StoredAudit) -> None:
     assert "random tiles 0%" in text
     assert "at least 0.9" in text
     assert "weights ffffffffffff" in text
+    assert "Half of these slides take 5 tiles or fewer (one-tile test)." in text
+    assert "Are Compact Rationales Free?" in text
+    assert "p = 0.000" not in text
     assert not re.search(r"None|nan|\bnative\b", text.split("Answers by")[0])
+
+
+def test_the_methods_text_of_a_risk_speaks_of_its_cut(carried: StoredAudit) -> None:
+    text = methods_text(carried.summary.model_copy(update={"output": "cox"}), carried.manifest)
+    assert "if they alone keep the output clearly on its side of the cut" in text
+    assert "and it crosses the cut when they are removed" in text
+    assert "where the output was clearly on one side of the cut" in text
+    assert "probability" not in text
 
 
 def test_fates_are_read_off_the_curves(carried: StoredAudit) -> None:

@@ -12,6 +12,7 @@ from tools.site.pages import DOCS
 
 import foci
 from foci.backbones import Backbone
+from foci.backbones.saved import save
 from tests.makers import audits
 
 
@@ -67,6 +68,16 @@ def test_the_decision_survives_the_loss_of_all_first_tiles() -> None:
     assert found != best, "but not of all of them"
     kept = [int(model.predict(bag.x[sorted(found[k:])]).argmax()) for k in range(1, len(bag))]
     assert kept == [target] * (len(bag) - 1)
+
+
+def test_a_softened_classifier_decides_the_same_and_is_less_sure(
+    model: Backbone, bag: foci.Bag, tmp_path: Path
+) -> None:
+    save(model, tmp_path / "model", classes=["A", "B"])
+    softer = foci.backbones.load(gallery.soften(tmp_path / "model", tmp_path / "softened"))
+    before, after = (np.log(one.predict(bag.x).numpy()) for one in (model, softer))
+    assert np.diff(after) == pytest.approx(np.diff(before) / gallery.SOFTENED, rel=1e-5)
+    assert after.argmax() == before.argmax()
 
 
 def test_a_direction_is_the_same_on_all_slides(model: Backbone, bag: foci.Bag) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import foci
 from foci.audits.truth import attach, read_truth
 from foci.backbones import Backbone
+from foci.backbones.saved import read_record, save
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Bag
@@ -34,6 +35,8 @@ DIRECTION = 3
 ORDER = 3
 """Seed of random orders: the first, from 1 on, that is no better than chance on all slides and open
 on few."""
+SOFTENED = 1.6
+"""What the logits are divided by, so that the classifier is sure of fewer than half its slides."""
 Scores = NDArray[np.float64]
 
 
@@ -102,6 +105,7 @@ class Exhibit:
     believe: str
     order: str = "headroom"
     slides: int | None = None
+    softened: bool = False
 
 
 EXHIBITS = {
@@ -125,6 +129,7 @@ EXHIBITS = {
     "not-assessable": Exhibit(
         native, "ABMIL, five slides", "not assessable", "not assessable", slides=LEAST
     ),
+    "few-sure-slides": Exhibit(native, "ABMIL, softened", "yes", softened=True),
     "native-suffices": Exhibit(evidence, "ABMIL, evidence as a map", "yes", "native suffices"),
 }
 
@@ -154,16 +159,27 @@ def _shown(name: str, runs: Path, reports: Path) -> str:
     )
 
 
+def soften(model: Path, out: Path) -> Path:
+    """The classifier with its logits divided: every decision stays, with less confidence."""
+    softer, record = foci.backbones.load(model), read_record(model)
+    for one in softer.head[-1].parameters():
+        one.data /= SOFTENED
+    return save(softer, out, classes=record.classes)
+
+
 def _audited(name: str, exhibit: Exhibit, runs: Path) -> foci.Audit:
     table = _table(name, exhibit.slides, runs)
+    model = runs / "model"
+    if exhibit.softened:
+        model = soften(model, runs / "softened")
     cohort = foci.Cohort.read(runs / "demo" / FEATURES, table)
     scores = runs / f"{name}-map.csv"
     if not scores.exists():
-        _write_map(scores, exhibit, foci.backbones.load(runs / "model"), cohort)
+        _write_map(scores, exhibit, foci.backbones.load(model), cohort)
     called = exhibit.scores.__name__.replace("_", "-")
     chosen = None if exhibit.scores is native else f"{called}-map=from-file:{scores}"
     return foci.audit(
-        runs / "model", cohort, runs / name, name=exhibit.called, map=chosen,
+        model, cohort, runs / name, name=exhibit.called, map=chosen,
         rankings=["native", "evidence", "random"], force=True, progress=False,
     )  # fmt: skip
 

@@ -43,11 +43,11 @@ export function startAuditPage(payload: AuditPayload): void {
 
 const CHART = 372;
 
-function shaded({ lines, minimum }: Carried): HTMLElement {
+function shaded({ lines }: Carried): HTMLElement | string {
   const banded = Object.values(lines).some(({ low }) => low.some((end) => end !== null));
-  const said = banded ? "Shaded: interval over patients, for each line alone. " : "";
-  const proven = minimum ? "Thin line: proven, no order can lie above it." : "";
-  return h("figcaption", {}, said + proven);
+  const said =
+    "Shaded: each line's interval over patients. Orders are compared slide by slide: shades may overlap.";
+  return banded ? h("figcaption", {}, said) : "";
 }
 
 function startSaving(chart: Carried, map: string): void {

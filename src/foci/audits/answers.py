@@ -69,7 +69,7 @@ from foci.metrics.decisive import (
 )
 from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
-from foci.outputs import MEANING
+from foci.outputs import MEANING, SCALARS
 from foci.words import counted, decimals, in_percent
 
 CANDIDATES = (MINIMAL, EVIDENCE, SELECTOR)
@@ -675,10 +675,11 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
     lines = []
     few = few_decided(view.measured.slides, view.settings)
     if few:
-        lines.append(
-            f"The model is less than {kappa:g} sure of {undecided} of "
-            f"{counted(n, 'slide')}: read the relative answers beside these."
-        )
+        of = f"{undecided} of {counted(n, 'slide')}"
+        unsure = f"The model is less than {kappa:g} sure of {of}"
+        if view.settings.output in SCALARS:
+            unsure = f"The output is clear on neither side of the cut on {of}"
+        lines.append(f"{unsure}: read the answers over all slides beside these.")
     if not view.n_decided:
         return [*lines, _not_assessable(view)]
     if found.share is None or numbers.msk is None:

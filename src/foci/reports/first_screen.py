@@ -19,6 +19,7 @@ from foci.reports.text import (
     Tone,
     fixed,
     is_stand_in,
+    p_value,
     percent,
     performance,
     plain_name,
@@ -72,6 +73,11 @@ _CLEAR = "clearly on one side of the cut"
 
 MARKED = 32
 """Count of tiles at which the chart is read in words."""
+
+PAPER = (
+    "Jung et al., Are Compact Rationales Free? Measuring Tile Selection Headroom in Frozen "
+    "WSI-MIL, 2026"
+)
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
     order, against = found.order.answer, found.order.against_native
     better = _BETTER[order]
     if in_use is not None:
-        better, counts = _BETTER[in_use.order], counts or ["see the details"]
+        better = _BETTER[in_use.order]
     elif against is not None:
         if chart.best is None and chart.minimum is not None and found.order.efficiency is not None:
             # the best order is proven, but the map stays the one in use
@@ -208,7 +214,7 @@ def _definition(summary: Summary, told: bool) -> str:
     """What carrying means, and on which slides it was measured."""
     found, chart = summary.answers, summary.carried
     meaning = "these tiles alone give the decision, and without them it changes."
-    on = "Measured on the slides where the model is sure."
+    on = "Measured on the slides counted above."
     if chart is not None and chart.relative is not None:
         meaning = (
             f"these tiles alone make the model {percent(chart.relative)} as sure as the whole "
@@ -229,18 +235,27 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
     chart, found, settings = summary.carried, summary.answers, manifest.settings
     version, level = manifest.versions.get("foci", __version__), percent(summary.level)
     kind = " a stand-in score for" if is_stand_in(manifest) else ""
+    relative = None if chart is None else chart.relative
+    enough = f"give the predicted class a probability of at least {summary.kappa:g}"
+    changes, which = "the predicted class changes", "the model was that sure"
+    if summary.output in SCALARS:
+        enough, changes = "keep the output clearly on its side of the cut", "it crosses the cut"
+        which = f"the output was {_CLEAR}"
+    if relative is not None:
+        enough = (
+            f"give the predicted class {percent(relative)} of its probability on the whole slide"
+        )
+        which = "there were two tiles"
     parts = [
         f"We audited{kind} the tile heat map of {manifest.name} "
         f"({manifest.backbone.architecture}, weights {manifest.backbone.fingerprint[:12]}) with "
-        f"FOCI {version} on {counted(summary.n_slides, 'slide')} of "
+        f"FOCI {version} ({PAPER}) on {counted(summary.n_slides, 'slide')} of "
         f"{counted(summary.n_cases, 'patient')}.",
-        "The first K tiles of an order carry the decision on a slide if they alone give the "
-        f"predicted class a probability of at least {summary.kappa:g}, and the predicted class "
-        f"changes when they are removed from the slide (K up to {summary.k_max}).",
+        f"The first K tiles of an order carry the decision on a slide if they alone {enough}, "
+        f"and {changes} when they are removed from the slide (K up to {summary.k_max}).",
     ]
     if chart is not None:
         k = min(MARKED, chart.ks[-1])
-        which = "the model was that sure" if chart.relative is None else "there were two tiles"
         at = chart.ks.index(max(count for count in chart.ks if count <= k))
         lines = []
         for name, line in chart.lines.items():
@@ -249,18 +264,17 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
             spread_ += "" if None in ends else percent(ends[1])
             called = plain_name(name, manifest)
             lines.append(f"{called} {percent(line.share[at])}{spread_}")
-        typical = "" if chart.typical is None else counted_tiles(chart.typical)
+        typical = ""
+        if chart.typical is not None:
+            order = plain_name(chart.best or chart.map, manifest)
+            typical = (
+                f" Half of these slides take {counted_tiles(chart.typical)} or fewer ({order})."
+            )
         parts.append(
             f"On the {counted(chart.n_slides, 'slide')} of {counted(chart.n_cases, 'patient')} "
             f"where {which}, the first {counted(k, 'tile')} carried the decision on this share of "
-            f"slides: {'; '.join(lines)}."
-            + (f" On half of these slides {typical} or fewer do." if typical else "")
+            f"slides: {'; '.join(lines)}.{typical}"
         )
-        if chart.relative is not None:
-            parts[1] = parts[1].replace(
-                f"a probability of at least {summary.kappa:g}",
-                f"{percent(chart.relative)} of its probability on the whole slide",
-            )
     for comparison in (found.map.comparison, found.order.against_native):
         axis = None if comparison is None else comparison.necessity or comparison.sufficiency
         if comparison is not None and axis is not None:
@@ -268,7 +282,7 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
             parts.append(
                 f"By {axis.measure}, {first} was better than {second} on {axis.wins} and worse on "
                 f"{axis.losses} of {counted(axis.n_slides, 'slide')} "
-                f"(p = {fixed(axis.pvalue)}, sign-flip test over patients)."
+                f"({p_value(axis.pvalue)}, sign-flip test over patients)."
             )
     parts.append(
         f"Intervals are from {settings.n_boot} bootstrap draws of patients; random tiles are the "

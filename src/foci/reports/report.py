@@ -78,7 +78,7 @@ def write_report(
         out: Path of the HTML file; default is ``report.html`` in the audit folder. Settings that
             differ from the audit's own become part of the name: ``report-kappa-0.8.html``.
         kappa: Operating confidence; None for the audit's own. ``"relative"`` keeps that and adds
-            the answers relative to each slide's own confidence.
+            the answers over all slides, sure or not.
         k_max: Budget of tiles, at most the audit's own; None for that.
         view: Which view is shown first; None for the audit's own.
         summary: The numbers at these settings, if :func:`foci.audits.audit.recompute` has

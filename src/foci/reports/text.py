@@ -67,6 +67,15 @@ def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str
     return f"{signed(low, digits)} to {signed(high, digits)}"
 
 
+def p_value(value: float) -> str:
+    """Format a p-value.
+
+    >>> p_value(0.0004), p_value(0.0315)
+    ('p < 0.001', 'p = 0.032')
+    """
+    return "p < 0.001" if value < 0.001 else f"p = {fixed(value)}"
+
+
 def tiles(value: float | None) -> str:
     """Format a tile count: one decimal, none if the count is whole or large.
 
@@ -258,7 +267,7 @@ def comparison_line(first: str, second: str, axis: AxisComparison) -> Comparison
         axis=f"{axis.axis} ({axis.measure})",
         interval=axis,
         text=signed(axis.d) + (f" ({ends})" if ends else ""),
-        pvalue="p < 0.001" if axis.pvalue < 0.001 else f"p = {fixed(axis.pvalue)}",
+        pvalue=p_value(axis.pvalue),
         medians=f"{_median(axis, axis.first)} and {_median(axis, axis.second)}",
         ratio="" if axis.ratio is None else f"ratio {fixed(axis.ratio, 2)}",
         slides=f"{axis.wins}, {axis.losses}, {axis.ties}",
@@ -747,4 +756,4 @@ def _pvalue(numbers: RankingNumbers) -> Cell:
     if test is None or test.pvalue is None:
         return Cell(NOTHING)
     differ = f"{counted(test.n_pairs, 'patient')} differ{'s' * (test.n_pairs == 1)}"
-    return Cell("< 0.001" if test.pvalue < 0.001 else fixed(test.pvalue), differ)
+    return Cell(p_value(test.pvalue).removeprefix("p ").removeprefix("= "), differ)

@@ -81,8 +81,8 @@ def test_refusals(foci: Foci, folder: Path, options: list[str], says: str) -> No
 def test_relative_answers_are_on_the_page(foci: Foci, folder: Path) -> None:
     foci.done("report", folder, "--kappa", "relative")
     text = (folder / "report-relative.html").read_text()
-    assert "The answers relative to each slide's own confidence" in text
+    assert "slides, sure or not</summary>" in text
     for share in ("0.8", "0.9", "0.95", "0.99"):
-        assert f'<tr><th scope="row">{share}</th>' in text
+        assert f'<tr><th scope="row">{share} p</th>' in text
     foci.done("report", folder)
-    assert "relative to each slide's own" not in (folder / "report.html").read_text()
+    assert "slides, sure or not</summary>" not in (folder / "report.html").read_text()

@@ -18,6 +18,7 @@ export function slideSide(
   id: "left" | "right",
   column: string,
   data: SlideData,
+  called: (column: string) => string | null,
   kMax: number,
   changed: () => void,
   picked: (tile: number | null) => void,
@@ -25,7 +26,10 @@ export function slideSide(
   const chosen = h(
     "select",
     { id: `ranking-${id}`, "aria-label": `Ranking on the ${id}` },
-    ...data.columns.map((name) => h("option", { value: name }, name)),
+    ...data.columns.map((name) => {
+      const known = called(name);
+      return h("option", { value: name }, known === null ? name : `${known} (${name})`);
+    }),
   );
   chosen.value = column;
   chosen.addEventListener("change", changed);

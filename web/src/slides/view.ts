@@ -32,6 +32,8 @@ export function slideView(
   const best = payload.carried?.best ?? payload.headline;
   const map = columnOf(payload.map) ?? data.columns[0];
   const beside = columnOf(best) ?? map;
+  const called = (column: string) =>
+    column === map ? payload.map_called : column === beside ? "best order" : null;
   const pair = startingPair(data.columns, map, beside, link);
   const predicted = payload.classes[payload.slides.predicted[index]];
   const change = () => {
@@ -42,7 +44,7 @@ export function slideView(
     for (const side of sides) side.select(tile);
   };
   const sides = (["left", "right"] as const).map((id, i) =>
-    slideSide(id, pair[i], data, payload.k_max, change, pick),
+    slideSide(id, pair[i], data, called, payload.k_max, change, pick),
   );
   const curves = pairCurves(
     payload,
@@ -115,7 +117,7 @@ export function slideView(
     ),
     data.placed ? null : h("p", { class: "note" }, NOT_PLACED),
     h("div", { class: "maps" }, ...sides.map((side) => side.element)),
-    colourBar(payload.k_max),
+    colourBar(payload.k_max, data.tissue !== null),
   );
 }
 

@@ -9,7 +9,8 @@ const WIDTH = 260;
 const STEPS = 65;
 const EDGE = 14;
 
-export function colourBar(kMax: number): HTMLElement {
+/** `onTissue`: there a tile that is not revealed has no outline. */
+export function colourBar(kMax: number, onTissue: boolean): HTMLElement {
   const svg = s("svg", {
     viewBox: `0 0 ${WIDTH + 2 * EDGE} 40`,
     class: "colour-bar",
@@ -42,6 +43,11 @@ export function colourBar(kMax: number): HTMLElement {
     "div",
     { class: "colour-legend" },
     svg,
-    h("p", {}, "Outline: not revealed. Dot: revealed in both. Ring: the tile revealed last."),
+    h(
+      "p",
+      {},
+      onTissue ? "Outline: revealed. " : "Outline: not revealed. ",
+      "Dot: revealed in both. Ring: the tile revealed last.",
+    ),
   );
 }

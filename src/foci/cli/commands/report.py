@@ -25,8 +25,8 @@ def report(
     kappa: Annotated[
         str | None,
         typer.Option(
-            help="Another operating confidence, between 0 and 1; relative: answers also relative "
-            "to each slide's own confidence."
+            help="Another operating confidence, between 0 and 1; relative: answers also over all "
+            "slides, sure or not."
         ),
     ] = None,
     k_max: Annotated[
