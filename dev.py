@@ -64,7 +64,9 @@ def demo(rest: list[str]) -> int:
 
 def test(rest: list[str]) -> int:
     """Run all tests with one torch thread per worker, those of the front end too."""
-    python = tool("pytest", *(rest or ["-n", "2", "-q"]), environment=SINGLE_THREAD)
+    python = tool(
+        "pytest", *(rest or ["-n", "2", "--dist", "worksteal", "-q"]), environment=SINGLE_THREAD
+    )
     return python if rest else max(python, web("test"))
 
 

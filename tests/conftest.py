@@ -1,10 +1,12 @@
 """One torch thread per worker: several workers share two cores."""
 
+import gc
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,16 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from tests.cli.invoke import Foci
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Libraries and test cases are no garbage: look for none while they load, nor ever after."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
 
 settings.register_profile("foci", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("foci")

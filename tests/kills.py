@@ -19,6 +19,9 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +181,15 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
+@cache
+def _warm_context() -> ForkServerContext:
+    """Processes forked off one that has run every piece of work, even if another serves already."""
+    context = multiprocessing.get_context("forkserver")
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    context.set_forkserver_preload(["tests.kill_warmup"])
+    return context
+
+
 class Harness:
     """Runs cases of one piece of work and compares their folders with that of a whole run.
 
@@ -188,8 +200,7 @@ class Harness:
 
     def __init__(self, work: str, folder: Path) -> None:
         self.work, self.folder, self._cases = work, folder, 0
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.kill_warmup"])
+        self._context = _warm_context()
         self.files = make_files(folder / work)
         self._run(self._case(), Stop())  # starts the process that all others are forked from
         whole, log = self._case(), folder / f"{work}.log"

@@ -176,6 +176,12 @@ print(json.dumps({
     "made": type(from_factory("tiny-factory", {"d_in": 7})).__name__,
 }))
 """
+DOCTOR = """
+from foci.cli import app
+for more in (["--json"], []):
+    app(["doctor", "--plugins", *more], standalone_mode=False)
+    print("----")
+"""
 
 
 @pytest.fixture
@@ -209,7 +215,8 @@ def test_a_package_is_found_by_its_entry_points(installed: dict[str, str], tmp_p
 def test_the_doctor_lists_plug_ins_with_where_they_come_from(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
-    rows = json.loads(python(installed, "-m", "foci", "doctor", "--plugins", "--json"))
+    listed, table, _ = python(installed, "-c", DOCTOR).split("----\n")
+    rows = json.loads(listed)
     own = {(row["group"], row["name"]): row for row in rows if row["package"] == "foci-tiny 1.2"}
     assert {place: row["state"].partition(" (")[0] for place, row in own.items()} == {
         ("foci.backbones", "tiny"): "loads",
@@ -219,5 +226,4 @@ def test_the_doctor_lists_plug_ins_with_where_they_come_from(
         ("foci.rankings", "feature-norm"): "is already a registered ranking; choose another name",
     }
     assert {row["folder"] for row in own.values()} == {str(tmp_path / "site")}
-    table = python(installed, "-m", "foci", "doctor", "--plugins")
     assert "foci.backbones tiny: foci_tiny:Tiny of foci-tiny 1.2 in " in table

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from foci.audits import StoredAudit
 from foci.audits.folder import CURVES, MEASURED, RANKINGS, part_name
 from foci.audits.jobs import RankingJob
 from foci.rankings import EmbeddedBag
@@ -23,7 +24,11 @@ def test_no_bit_changes_a_number_silently(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("table", [None, RANKINGS, CURVES, MEASURED])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_damaged_part_is_computed_again_in_its_turn(
-    files: Path, table: str | None, workers: int, monkeypatch: pytest.MonkeyPatch
+    audited: StoredAudit,
+    files: Path,
+    table: str | None,
+    workers: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with killed_after("parts/00001.part"):
         audit(files)
@@ -41,8 +46,7 @@ def test_a_damaged_part_is_computed_again_in_its_turn(
     audit(files, workers=workers)
     if workers == 1:
         assert list(dict.fromkeys(ranked)) == ["s09", "s10", "s13"]  # blocks 0 and 2, in order
-    audit(files, "whole")
-    found, whole = content(files / "out"), content(files / "whole")
+    found, whole = content(files / "out"), content(audited.folder)
     assert {k: v for k, v in found.items() if k != "manifest.json"} == {
         k: v for k, v in whole.items() if k != "manifest.json"
     }

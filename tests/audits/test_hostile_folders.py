@@ -15,7 +15,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.folder import SLIDES, SUMMARY, part_name
 from foci.errors import FociError
-from foci.exports.run import export
+from foci.exports import export
 from foci.exports.tables import read_names
 from foci.reports import write_report
 from foci.slides.find import INDEX, THUMBNAILS, read_thumbnails

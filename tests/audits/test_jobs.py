@@ -166,7 +166,7 @@ BACKBONE = model("transmil", depth=2, heads=2)
 
 def planted_tests(folder: Path) -> Cohort:
     """8 slides of any split, and 16 to audit."""
-    cohort = planted(folder, slides=24, d=D_IN, tiles=(100, 140))
+    cohort = planted(folder, slides=24, d=D_IN, tiles=(70, 100))
     rest = [replace(slide, split="test") for slide in cohort.slides[8:]]
     return replace(cohort, slides=(*cohort.slides[:8], *rest))
 

@@ -10,7 +10,7 @@ from foci import Cohort
 from foci.audits.patients import deciding_slides
 from foci.bags.cohort import CohortOptions
 from foci.errors import CohortError
-from foci.exports.run import export
+from foci.exports import export
 from tests.audits.test_outputs import attending
 
 FAST = {"n_boot": 50, "random_orders": 2, "null_maps": 19}

@@ -187,19 +187,19 @@ def test_splitting_and_writing_back(tmp_path: Path) -> None:
     assert again.slides == cohort.slides
 
 
-def test_opening_ten_thousand_slides_reads_no_features(
+def test_opening_a_thousand_slides_reads_no_features(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = tmp_path / "features"
     features.mkdir()
-    for i in range(10_000):
+    for i in range(1_000):
         (features / f"{i:05d}.h5").touch()
     monkeypatch.setattr("foci.bags.store.read_bag", lambda *a, **k: pytest.fail("read a bag"))
-    rows = [f"{i:05d},{i:05d},{'ab'[i % 2]}" for i in range(10_000)]
+    rows = [f"{i:05d},{i:05d},{'ab'[i % 2]}" for i in range(1_000)]
     cohort = Cohort.read(
         features, table(tmp_path, *rows, header="slide_id,case_id,label"), cache=False
     )
-    assert len(cohort) == 10_000
+    assert len(cohort) == 1_000
 
 
 def test_repr_is_one_short_line(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import weakref
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import h5py
@@ -17,6 +16,7 @@ import pytest
 from foci.bags import Bag, BagCache, Provenance, Slide
 from foci.bags.store import BagStore, BagStream, cache_key, default_root
 from foci.errors import BagError
+from foci.processes import preload, warm_context
 from tests.makers import features as write
 
 
@@ -371,7 +371,8 @@ def hammer(root: str, worker: int) -> int:
 
 
 def test_several_processes_write_and_read_one_entry(tmp_path: Path) -> None:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    preload()
+    with ProcessPoolExecutor(2, mp_context=warm_context()) as pool:
         results = list(pool.map(hammer, [str(tmp_path)] * 2, range(2)))
     assert results == [40, 40]
     assert [p.name for p in tmp_path.glob("*.safetensors")] == ["k.safetensors"]

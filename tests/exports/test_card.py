@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from foci.audits import StoredAudit
+from foci.exports import export
 from foci.exports.card import _plain, audit_card
-from foci.exports.run import export
 from tests.makers.synthetic import Plan, make
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.errors import FociError
-from foci.exports.run import export
+from foci.exports import export
 from foci.exports.tables import (
     SURVIVES,
     columns_to_export,

@@ -25,7 +25,7 @@ from foci.bags.doctor import examine
 from foci.bags.importers import read_slides
 from foci.cli.commands.compare import show as show_comparison
 from foci.cli.text import show as show_audit
-from foci.exports.run import export
+from foci.exports import export
 from foci.exports.tables import slides_to_export
 from foci.rankings.from_file import read_scores
 from foci.reports import write_comparison, write_report

@@ -13,7 +13,7 @@ import pytest
 from tests.fuzzing.harness import Figures, _run, fuzz
 from tests.fuzzing.subjects import SUBJECTS
 
-CASES = int(os.environ.get("FOCI_FUZZ_CASES", "340"))
+CASES = int(os.environ.get("FOCI_FUZZ_CASES", "200"))
 SEED = int(os.environ.get("FOCI_FUZZ_SEED", "0"))
 
 

@@ -105,21 +105,28 @@ class AttentionCohort:
         logits = 2.5 * (weights @ (x @ _own())) / weights.sum(axis=1)
         return two(1 / (1 + np.exp(-logits)), 1)
 
-    def table(self, maps: Mapping[str, Scores], null_maps: int = 139) -> CurveTable:
+    def table(self, maps: Mapping[str, Scores], *, null_maps: bool = True) -> CurveTable:
         """Curves of every map and of random orders at every count, and of content-free maps."""
         curves: list[Curve] = []
         for ranking, scores in maps.items():
             for number in range(len(self.names)):
                 one = Ranking(ranking, self.names[number], scores[number])
                 curves += self._both(number, ranking, None, one)
+        return CurveTable.of([*curves, *self._chance, *(self._nulls if null_maps else ())])
+
+    @cached_property
+    def _chance(self) -> list[Curve]:
+        curves = []
         for seed in range(RANDOM_ORDERS):
             for number, name in enumerate(self.names):
                 drawn = uniform_scores(name, len(self.features[number]), seed)
                 curves += self._both(number, "random", seed, Ranking("random", name, drawn))
-        if null_maps:
-            directions = self.directions(null_maps, seed=0)
-            curves += [self._null(number, directions) for number in range(len(self.names))]
-        return CurveTable.of(curves)
+        return curves
+
+    @cached_property
+    def _nulls(self) -> list[Curve]:
+        directions = self.directions(Settings().null_maps, seed=0)
+        return [self._null(number, directions) for number in range(len(self.names))]
 
     def summary(
         self,
@@ -131,7 +138,8 @@ class AttentionCohort:
             AuditedSlide(name, case, None, len(x), len(x))
             for name, case, x in zip(self.names, self.cases, self.features, strict=True)
         ]
-        return summarised(self.table(maps, settings.null_maps), known, CLASSES, settings, [])
+        table = self.table(maps, null_maps=settings.null_maps > 0)
+        return summarised(table, known, CLASSES, settings, [])
 
     def _both(self, number: int, ranking: str, seed: int | None, one: Ranking) -> list[Curve]:
         x, name = self.features[number], self.names[number]

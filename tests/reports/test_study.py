@@ -11,11 +11,14 @@ from typer.testing import CliRunner
 from foci.audits import StoredAudit
 from foci.cli.commands.study import app
 from foci.reports.first_screen import counted_tiles, first_screen
+from foci.studies.figures import write
 from foci.studies.plan import MAIN, StudyFolder
 from foci.studies.read import audit_folders
+from foci.studies.tables import build
 from tests.makers.finished_study import finished
 from tests.reports.browser import THEMES, Watched, findings
 from tests.reports.test_report import text_of
+from tests.studies.test_figures import LABELS
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +54,16 @@ def test_all_tables_figures_and_reports_are_there(page: Path) -> None:
     assert len(links) == len(done) == 19
     local = re.findall(r'href="((?:cells|tables|figures)/[^"]+)"', text)
     assert [link for link in local if not (page.parent / link).is_file()] == []
+
+
+def test_figures_have_the_same_bytes_every_time(page: Path) -> None:
+    def content() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (page.parent / "figures").iterdir()}
+
+    study, first = StudyFolder(page.parent), content()
+    write(study, build(study).numbers)
+    assert content() == first
+    assert {*first} == {f"{name}.{end}" for name in LABELS for end in ("svg", "pdf", "csv")}
 
 
 def test_cells_hold_numbers_gaps_and_the_paper(page: Path) -> None:

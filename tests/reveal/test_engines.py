@@ -274,7 +274,9 @@ def by_hand(model: Backbone, x: Tensor, sequence: Tensor) -> tuple[Tensor, Tenso
 def test_every_count_in_both_directions_equals_one_forward_pass_each(
     name: str, preset: str, n: int
 ) -> None:
+    """A quarter of the tiles where the engine itself makes one forward pass for every count."""
     model = small(name, preset, 3).double().eval()
+    n = 65 if n > 65 and choose_engine(model) == "generic" else n
     x, sequence = bag(n), order(n)
     want = by_hand(model, x, sequence)
     opened = Revealer(model).open(x)

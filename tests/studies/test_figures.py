@@ -12,7 +12,7 @@ import pytest
 from foci.audits import RankedTiles
 from foci.audits.folder import RANKINGS, part_name, scores_to_arrow
 from foci.errors import FociError
-from foci.studies.figures import StudyFigure, explainability, figures, write
+from foci.studies.figures import StudyFigure, explainability, figures
 from foci.studies.plan import StudyFolder
 from foci.studies.read import Place, audit_folders
 from foci.studies.tables import StudyTables
@@ -70,18 +70,6 @@ def test_deletion(drawn: dict[str, StudyFigure]) -> None:
     (point,) = rows(drawn["deletion"], cohort="brca", backbone="abmil", ranking="selector", k=128)
     assert float(point["drop"]) == pytest.approx(0.3 / 2 * 128 / 256)
     assert float(point["std"]) == 0.0
-
-
-def test_the_same_bytes_every_time(study: Path, built: StudyTables) -> None:
-    folder = StudyFolder(study)
-
-    def content() -> dict[str, bytes]:
-        write(folder, built.numbers)
-        return {path.name: path.read_bytes() for path in (study / "figures").iterdir()}
-
-    first = content()
-    assert {*first} == {f"{name}.{end}" for name in LABELS for end in ("svg", "pdf", "csv")}
-    assert content() == first
 
 
 OVERLAYS = {

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.studies.published import PublishedNumber
-from foci.studies.read import Value
+from foci.studies.read import PublishedNumber, Value
 from foci.studies.table import Cell, Column, Row, Table, escaped, to_csv, to_latex, to_markdown
 from foci.studies.tables import write
 

@@ -9,7 +9,7 @@ import pytest
 
 from foci.metrics import faithfulness_auc
 from foci.metrics.deletion import PAPER_COUNTS
-from foci.studies.published import COHORTS, PublishedNumber, published
+from foci.studies.read import COHORTS, PublishedNumber, published
 from foci.studies.study import BACKBONES
 
 PAPER = published()

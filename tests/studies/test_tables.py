@@ -11,8 +11,16 @@ import pytest
 
 from foci.metrics import shi
 from foci.studies.paper_tables import main_table, shi_table
-from foci.studies.published import COHORTS, FOCI, published
-from foci.studies.read import SELECTOR, Measure, Place, StudyNumbers, Value
+from foci.studies.read import (
+    COHORTS,
+    FOCI,
+    SELECTOR,
+    Measure,
+    Place,
+    StudyNumbers,
+    Value,
+    published,
+)
 from foci.studies.study import BACKBONES
 from foci.studies.table import Cell, Table
 from foci.studies.tables import compared_pairs, joint_table

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from foci.audits import StoredAudit
 from foci.audits.truth import localise, read_truth
-from foci.exports.run import export
+from foci.exports import export
 from foci.viewer.marks import MarkBook
 from foci.viewer.slides import Catalogue
 from tests.viewer.conftest import ADDRESS

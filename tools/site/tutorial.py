@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+import foci.cli
+from foci.processes import preload, warm_context
 from tools.site.pages import DOCS
 
 PAGE = DOCS / "tutorial.md"
@@ -32,7 +34,6 @@ HOME = "/home/you"
 """What the page shows in the place of the folder that the commands ran in."""
 DOTS = "\n\n...\n"
 """How the page ends an output that it does not show to the end."""
-STATES = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "COLUMNS": "100"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def run(text: str, folder: Path) -> list[str]:
     """Write the page's scripts to a folder, run its commands there, return what each says."""
     for name, script in SCRIPT.findall(text):
         (folder / name).write_text(script, encoding="utf-8")
+    preload()
     return [_said(step.command, folder) for step in steps(text)]
 
 
@@ -119,18 +121,35 @@ def _same(shown: str, said: str) -> bool:
 
 
 def _said(command: str, folder: Path) -> str:
+    """What a command prints in a process of its own, forked off one that has loaded torch."""
+    with tempfile.TemporaryDirectory() as scratch:
+        printed = Path(scratch) / "printed"
+        process = warm_context().Process(target=_perform, args=(command, folder, printed))
+        process.start()
+        process.join()
+        text = printed.read_text(encoding="utf-8")
+    if process.exitcode != 0:
+        raise RuntimeError(f"{command} ended with {process.exitcode}: {text}")
+    lines = text.replace(str(folder), HOME).splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in lines if not PROGRESS.fullmatch(line))
+
+
+def _perform(command: str, folder: Path, printed: Path) -> None:
+    import torch
+
+    with printed.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.chdir(folder)
+    os.environ.update(COLUMNS="100", FOCI_CACHE=str(folder / ".cache"))
+    torch.set_num_threads(1)
     program, *arguments = shlex.split(command.replace("\\\n", " "))
-    programs = {"foci": [sys.executable, "-m", "foci"], "python": [sys.executable]}
-    settings = {**os.environ, **STATES, "FOCI_CACHE": str(folder / ".cache")}
-    done = subprocess.run(  # noqa: S603
-        [*programs[program], *arguments],
-        cwd=folder, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        encoding="utf-8", check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stdout}")
-    printed = done.stdout.replace(str(folder), HOME).splitlines()
-    return "".join(f"{line.rstrip()}\n" for line in printed if not PROGRESS.fullmatch(line))
+    if program == "foci":
+        sys.argv = [program, *arguments]
+        foci.cli.main()
+    else:
+        sys.path.insert(0, str(folder))
+        runpy.run_path(arguments[0], run_name="__main__")
 
 
 def main() -> None:

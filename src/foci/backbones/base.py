@@ -290,7 +290,7 @@ class Backbone(nn.Module, ABC):
         """What ``embed`` reads of a bag, ``[N, input_width]``: its features."""
         return bag.x
 
-    def placed(self, x: Tensor) -> Tensor:
+    def made_up_inputs(self, x: Tensor) -> Tensor:
         """Made-up features ``[..., N, D]`` as inputs ``[..., N, input_width]``, for checks."""
         return x
 

@@ -149,7 +149,7 @@ class CallableBackbone(Backbone):
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"function {name}"
 
-    def placed(self, x: Tensor) -> Tensor:
+    def made_up_inputs(self, x: Tensor) -> Tensor:
         """With ``coords``, tiles of 256 pixels row by row, eight to a row, far from the origin."""
         if not self.coords:
             return x

@@ -138,9 +138,9 @@ class Sides(Backbone):
         """The model's own."""
         return self.backbone.inputs(bag)
 
-    def placed(self, x: Tensor) -> Tensor:
+    def made_up_inputs(self, x: Tensor) -> Tensor:
         """The model's own."""
-        return self.backbone.placed(x)
+        return self.backbone.made_up_inputs(x)
 
     def embed(self, x: Tensor) -> Tensor:
         """The model's own."""

@@ -6,17 +6,12 @@ Or the paper's study in miniature.
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import signal
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 
 from foci.audits import StoredAudit
@@ -34,7 +29,7 @@ from foci.bags.importers import Kind, Outcomes
 from foci.demo.cohort import COLUMNS, NOTES
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make, truth_of
 from foci.demo.painting import SLIDES
-from foci.engines.base import Engine, InProcess
+from foci.engines.base import Engine, InProcess, Outcome, Task, Work, run_tasks
 from foci.engines.local import Processes, available_cores
 from foci.errors import FociError
 from foci.files.atomic import write_whole
@@ -118,13 +113,15 @@ def run_demo(
     None is one per core, 1 is this process alone.
     """
     folder = make(out, seed=seed, slides=slides, classes=classes)
-    jobs = [(model, folder, seed, settings) for model in MODELS]
-    workers = min(workers or available_cores(), len(jobs))
+    models = {model.name: model for model in MODELS}
+    workers = min(workers or available_cores(), len(models))
     how = "one after the other" if workers == 1 else f"{workers} at a time"
-    _LOG.info("training and auditing %s; %s", ", ".join(model.name for model in MODELS), how)
+    _LOG.info("training and auditing %s; %s", ", ".join(models), how)
     started = time.monotonic()
-    for name in _each(jobs, workers):
-        _LOG.info("%s: trained and audited (%.0f s)", name, time.monotonic() - started)
+    with _engine(_Models(models, folder.resolve(), seed, settings), workers) as engine:
+        for done in run_tasks([Task(name) for name in models], engine):
+            seconds = time.monotonic() - started
+            _LOG.info("%s: trained and audited (%.0f s)", done.key, seconds)
     audits = tuple(StoredAudit.load(folder / AUDITS_FOLDER / model.name) for model in MODELS)
     return DemoResult(folder, audits, write_comparison(audits, folder / COMPARISON))
 
@@ -165,45 +162,36 @@ def run_outcome_demo(
     return tuple(audits)
 
 
-@showing(False)
-def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSettings) -> str:
-    """One classifier, from the cohort in ``folder`` to its report; returns its name."""
-    cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=1000)
-    trained = folder / MODELS_FOLDER / model.name
-    if not (trained / RECORD).exists() or (trained / STATE).exists():
-        recipe = TrainingRecipe(seed=seed, **model.training)
-        train_into(trained, model.name, cohort, recipe, widths=model.widths)
-    backbone = load(trained)
-    where = folder / AUDITS_FOLDER / model.name
-    sources = Sources(backbone, cohort, model.name, notes=(NOTE,))
-    audit = run_audit(sources, settings, where)
-    if (folder / SLIDES).is_dir():
-        ids = [(slide.slide_id, None) for slide in audit.slides]
-        write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)
-    write_report(attach(audit, read_truth(folder / TRUTH, what=MARKED)))
-    return model.name
+@dataclass(frozen=True)
+class _Models:
+    """Trains and audits the demo's classifiers, in whatever process it is sent to."""
+
+    models: dict[str, DemoModel]
+    folder: Path
+    seed: int
+    settings: AuditSettings
+
+    @showing(False)
+    def __call__(self, task: Task) -> Outcome:
+        """One classifier, from the cohort to its report."""
+        model, folder = self.models[task.key], self.folder
+        cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=1000)
+        trained = folder / MODELS_FOLDER / model.name
+        if not (trained / RECORD).exists() or (trained / STATE).exists():
+            recipe = TrainingRecipe(seed=self.seed, **model.training)
+            train_into(trained, model.name, cohort, recipe, widths=model.widths)
+        sources = Sources(load(trained), cohort, model.name, notes=(NOTE,))
+        audit = run_audit(sources, self.settings, folder / AUDITS_FOLDER / model.name)
+        if (folder / SLIDES).is_dir():
+            ids = [(slide.slide_id, None) for slide in audit.slides]
+            write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)
+        write_report(attach(audit, read_truth(folder / TRUTH, what=MARKED)))
+        return Outcome(model.name)
 
 
-def _each(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[str]:
-    """Run the jobs and yield their names as they finish; an error or Ctrl-C stops the others."""
-    if workers == 1:
-        yield from (train_and_audit(*job) for job in jobs)
-        return
-    context = multiprocessing.get_context("spawn")  # torch's threads do not survive a fork
-    pool = ProcessPoolExecutor(workers, context, _quiet_worker)
-    try:
-        for done in as_completed([pool.submit(train_and_audit, *job) for job in jobs]):
-            yield done.result()
-    finally:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        pool.shutdown(cancel_futures=True)
-
-
-def _quiet_worker() -> None:
-    """Use one thread per process, and leave Ctrl-C to the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(1)
+def _engine(work: Work, workers: int) -> AbstractContextManager[Engine]:
+    """So many processes of one thread; 1 is this process alone."""
+    return Processes(work, workers) if workers > 1 else nullcontext(InProcess(work))
 
 
 # The paper's matrix in miniature: seven backbones, two tasks, two seeds, on synthetic slides
@@ -286,9 +274,6 @@ def run_miniature(folder: StudyFolder, *, workers: int | None = None) -> Tally:
     workers = workers or available_cores()
     plan = folder.new_plan()
     with ExitStack() as stack:
-        work = CellWork.of(folder, plan)
-        engine: Engine = InProcess(work)
-        if workers > 1:
-            engine = stack.enter_context(Processes(work, workers))
+        engine = stack.enter_context(_engine(CellWork.of(folder, plan), workers))
         report = stack.enter_context(StudyProgress(engine.slots))
         return run_plan(folder, plan, engine, report=report)

@@ -500,9 +500,9 @@ def _first(meets: Callable[[int], bool], n: int) -> int:
         probe = low + step
         if not step or not low < probe < high:
             probe = (low + high) // 2
-        met = meets(probe)
-        low, high = (low, probe) if met else (probe, high)
-        step = 0 if met else max(2 * step, n // 16)
+        found = meets(probe)
+        low, high = (low, probe) if found else (probe, high)
+        step = 0 if found else max(2 * step, n // 16)
     return high
 
 

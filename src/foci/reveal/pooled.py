@@ -1,7 +1,8 @@
-r"""Add or remove one tile: all choices at once for pooling classifiers, else by forwarding.
+r"""Sets of tiles: for pooling classifiers all prefixes of many orders, or all choices of one tile.
 
-Let a set of tiles have, in one attention row, the mass :math:`Z = \sum_j e^{a_j}` and the pooled
-value :math:`z`. Adding the tile i gives
+Prefixes are running sums, see :func:`foci.backbones.attention.prefix_pool`. For one tile more or
+fewer, let a set of tiles have, in one attention row, the mass :math:`Z = \sum_j e^{a_j}` and the
+pooled value :math:`z`. Adding the tile i gives
 
 .. math:: z_{+i} = z + \alpha_i\,(v_i - z), \qquad
    \alpha_i = \frac{e^{a_i}}{Z + e^{a_i}} = \sigma(a_i - \log Z)

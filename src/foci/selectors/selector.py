@@ -163,7 +163,7 @@ class Identity:
         rng = np.random.default_rng(0)
         bag = torch.from_numpy(rng.standard_normal((_PROBE_TILES, backbone.d_in), np.float32))
         with eval_mode(backbone):
-            logits = full_logits(backbone, [backbone.placed(bag)])[0]
+            logits = full_logits(backbone, [backbone.made_up_inputs(bag)])[0]
         return cls(backbone.architecture, fingerprint(backbone), tuple(logits.double().tolist()))
 
     def matches(self, other: Identity) -> bool:

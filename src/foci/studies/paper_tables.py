@@ -13,15 +13,17 @@ from itertools import product
 from foci.metrics import shi
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.studies.plan import MAIN, N_CAP
-from foci.studies.published import COHORTS, FOCI, PublishedNumber
 from foci.studies.read import (
     ABSENT,
+    COHORTS,
     EVIDENCE,
+    FOCI,
     NATIVE,
     RANDOM,
     SELECTOR,
     Measure,
     Place,
+    PublishedNumber,
     StudyNumbers,
     Value,
     combine,

@@ -7,10 +7,12 @@ deviation over seeds, with a reason for every seed that has no number. Curves ar
 
 from __future__ import annotations
 
+import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -39,8 +41,13 @@ from foci.selectors.objective import Adaptive
 from foci.selectors.saved import METADATA, read_metadata
 from foci.studies.cells import SHORT, VALIDATION, CostResult, JointResult, read_unchanged
 from foci.studies.plan import MAIN, N_CAP, Cell, Plan, StudyFolder
-from foci.studies.published import PublishedNumber, PublishedNumbers, published
 from foci.studies.study import ReadBlock
+
+PUBLISHED = Path(__file__).with_name("published.csv")
+"""The paper's printed numbers: table, cohort, row, column, mean, std, seeds, digits."""
+COHORTS = ("nsclc", "brca", "panda")
+FOCI = "+foci"
+"""Ends the name of a row in which a selector ranks the tiles of a backbone."""
 
 NATIVE, SELECTOR, RANDOM, EVIDENCE = "native", "selector", "random", "evidence"
 KEPT = 32
@@ -51,6 +58,52 @@ Reading = float | str
 
 Spread = Literal["population", "sample"]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    """One printed cell of the paper.
+
+    Attributes:
+        mean: As printed.
+        std: As printed after the plus-minus sign; None where nothing is printed.
+        seeds: How many seeds were averaged; None where it is not said.
+        digits: Decimals printed.
+    """
+
+    mean: float
+    std: float | None
+    seeds: int | None
+    digits: int
+
+
+PublishedNumbers = Mapping[tuple[str, str, str, str], PublishedNumber]
+"""By table, cohort, row and column, in the order of print.
+
+* table: the paper's LaTeX label without ``tab:``; ``tests`` for those in its text;
+* cohort: ``nsclc``, ``brca``, ``panda``, or ``mean`` and ``all`` over them;
+* row: backbone (with ``+foci`` where a selector ranks), recipe, threshold or tile cap;
+* column: quantity; Reach in percent where the paper prints percent.
+"""
+
+
+@lru_cache(maxsize=1)
+def published() -> PublishedNumbers:
+    """Read the paper's numbers.
+
+    >>> published()["main", "nsclc", "transmil+foci", "msk_cond"].mean
+    3.21
+    """
+    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+        return {
+            (row["label"], row["cohort"], row["row"], row["column"]): PublishedNumber(
+                mean=float(row["mean"]),
+                std=float(row["std"]) if row["std"] else None,
+                seeds=int(row["seeds"]) if row["seeds"] else None,
+                digits=int(row["digits"]),
+            )
+            for row in csv.DictReader(file)
+        }
 
 
 @dataclass(frozen=True)

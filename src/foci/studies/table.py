@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from foci.studies.published import PublishedNumber
-from foci.studies.read import Measure, Place, StudyNumbers, Value
+from foci.studies.read import Measure, Place, PublishedNumber, StudyNumbers, Value
 from foci.words import csv_text, decimals
 
 

@@ -20,12 +20,14 @@ from foci.files.atomic import write_whole
 from foci.metrics import spearman, wilcoxon
 from foci.studies.paper_tables import paper_tables, shi_of
 from foci.studies.plan import StudyFolder
-from foci.studies.published import COHORTS, PublishedNumber, PublishedNumbers
 from foci.studies.read import (
+    COHORTS,
     NATIVE,
     SELECTOR,
     Measure,
     Place,
+    PublishedNumber,
+    PublishedNumbers,
     Reading,
     StudyNumbers,
     Value,

@@ -91,7 +91,7 @@ class Specimen:
         tiles = len(shape) > 1 and shape[-1] == self.d_in > self.model.d_in
         shape = (*shape[:-1], self.model.d_in) if tiles else shape
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
-        numbers = self.model.placed(numbers) if tiles else numbers
+        numbers = self.model.made_up_inputs(numbers) if tiles else numbers
         return numbers.to(device_and_dtype(self.model)[0], self.dtype)
 
     def bag(self, n: int, salt: int = 0) -> Tensor:

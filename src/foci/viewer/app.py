@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from foci.errors import FociError
-from foci.exports.run import export
+from foci.exports import export
 from foci.reports.payload import to_json
 from foci.viewer.marks import MarkBook
 from foci.viewer.security import LOOPBACK, Guard

@@ -338,7 +338,7 @@ def describe(state: StateDict, config: Path | None = None) -> Description:
             raise CheckpointError(config, f"is not JSON ({error})", "download it again") from error
         settings |= content if isinstance(content, dict) else {}
 
-    def said(name: str, kind: type) -> Any:
+    def setting(name: str, kind: type) -> Any:
         values = (settings.get(theirs) for theirs in _NAMES[name])
         return next((value for value in values if type(value) is kind), None)
 
@@ -347,16 +347,16 @@ def describe(state: StateDict, config: Path | None = None) -> Description:
     if isinstance(called, type):  # a stand-in for the class that Lightning pickled by its name
         called = called.__name__
     if not isinstance(called, str):
-        called = said("architecture", str)
-    numbers = {name: said(name, int) for name in ("heads", "landmarks")}
+        called = setting("architecture", str)
+    numbers = {name: setting(name, int) for name in ("heads", "landmarks")}
     return Description(
         architecture=called,
-        task=said("task", str),
+        task=setting("task", str),
         classes=_class_names(settings),
-        encoder=said("encoder", str),
-        level=said("level", str),
-        d_in=said("d_in", int),
-        n_classes=said("n_classes", int),
+        encoder=setting("encoder", str),
+        level=setting("level", str),
+        d_in=setting("d_in", int),
+        n_classes=setting("n_classes", int),
         options={name: value for name, value in numbers.items() if value is not None},
     )
 

@@ -149,10 +149,10 @@ class OpenCheckpoint:
             self.output = self.record.output
         else:
             self._state = state_dict_of(read_content(weights), self.path)
-            self._said = describe(self._state, *config)
-            self._format = recognise(self._state, self._said.architecture)
+            self._description = describe(self._state, *config)
+            self._format = recognise(self._state, self._description.architecture)
             self.options = self._format.options
-            self.classes = self._said.classes
+            self.classes = self._description.classes
             self._check_task()
 
     def load(self, **options: Any) -> LoadedCheckpoint:
@@ -163,7 +163,9 @@ class OpenCheckpoint:
                 raise CheckpointError(self._folder, what, "backbone.json already says everything")
             own = load_folder(self._folder, self.record)
             return _described(own, path=self._folder, format="FOCI", record=self.record)
-        known = {name: one for name, one in self._said.options.items() if name in self.options}
+        known = {
+            name: one for name, one in self._description.options.items() if name in self.options
+        }
         values, assumed = complete_options(self._format, {**known, **options}, self._state)
         try:
             mapping = self._format.read(self._state, values)
@@ -178,8 +180,8 @@ class OpenCheckpoint:
             self.output = "hazards"  # one per time bin
         if self.classes:
             notes += (f"the file names its classes: {', '.join(self.classes)}",)
-        if self._said.encoder is not None:
-            notes += (f"the file names its encoder: {self._said.encoder}",)
+        if self._description.encoder is not None:
+            notes += (f"the file names its encoder: {self._description.encoder}",)
         return _described(
             backbone,
             path=self._state.path,
@@ -187,12 +189,12 @@ class OpenCheckpoint:
             notes=(*self._state.notes, *assumed, *mapping.notes, *notes),
             ignored=tuple(key for key in mapping.state if mapping.ignores(key)),
             classes=self.classes,
-            encoder=self._said.encoder,
+            encoder=self._description.encoder,
         )
 
     def _check_task(self) -> None:
         """Refuse a model that its own settings call something else than a model of tiles."""
-        task, level = self._said.task, self._said.level
+        task, level = self._description.task, self._description.level
         if task is not None:
             self.output = next((one for one, text in _TASKS if re.search(text, task, re.I)), None)
             if self.output is None:
@@ -205,12 +207,12 @@ class OpenCheckpoint:
 
     def _check_widths(self, backbone: Backbone, mapping: KeyMapping) -> None:
         """Refuse tensors of other widths than the file's own settings name."""
-        said, one = self._said, ONE_OUTPUT in mapping.notes
+        described, one = self._description, ONE_OUTPUT in mapping.notes
         outputs = {backbone.n_classes, *([1] if one else [])}
         for named, own, what in (
-            (said.d_in, {backbone.d_in}, "features of width"),
-            (said.n_classes, outputs, "classes:"),
-            (len(said.classes) or None, {backbone.n_classes}, "classes:"),
+            (described.d_in, {backbone.d_in}, "features of width"),
+            (described.n_classes, outputs, "classes:"),
+            (len(described.classes) or None, {backbone.n_classes}, "classes:"),
         ):
             if named is not None and named not in own:
                 text = f"names {what} {named}, but its tensors have {max(own)}"

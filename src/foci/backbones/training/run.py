@@ -221,11 +221,11 @@ def _scored(
     metrics, notes = dict[str, Scores](), []
     for split, part in parts.items():
         try:
-            said: Predictions | OutcomePredictions
-            said = (
+            predictions: Predictions | OutcomePredictions
+            predictions = (
                 predict(backbone, part) if task is None else predict_outcomes(backbone, part, task)
             )
-            metrics[split] = dict(score(said))
+            metrics[split] = dict(score(predictions))
         except Exception as error:  # whatever it is, it must not cost the trained weights
             why = " ".join(f"{type(error).__name__}: {error}".split())
             notes.append(f"split {split} has no scores ({why})")

@@ -56,8 +56,8 @@ def export(
     starting("opening the audit")
     from foci.audits import StoredAudit
     from foci.audits.truth import read_truth
-    from foci.exports.run import CARD
-    from foci.exports.run import export as export_slides
+    from foci.exports import CARD
+    from foci.exports import export as export_slides
     from foci.exports.tables import read_names, slides_to_export
     from foci.slides.find import find_images, match_images, read_thumbnails
 

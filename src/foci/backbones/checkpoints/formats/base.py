@@ -220,7 +220,7 @@ def projection_activation(default: str, why: str) -> Option:
     return Option(default, note, ("relu", "gelu"))
 
 
-def unless_said(state: StateDict, options: Options, name: str, good: Any, what: str) -> None:
+def require_option(state: StateDict, options: Options, name: str, good: Any, what: str) -> None:
     """Refuse a file that may be of either of two models until the user says which one it is.
 
     FOCI has the model of the option's value ``good`` and not the other one.

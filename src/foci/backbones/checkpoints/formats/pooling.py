@@ -27,9 +27,9 @@ from foci.backbones.checkpoints.formats.base import (
     gated_names,
     projection_activation,
     projection_names,
+    require_option,
     second_layer,
     two_logits,
-    unless_said,
     widths,
 )
 
@@ -226,7 +226,7 @@ def _abmil_xmil(head: str) -> Reader:
 def _abmil_mhim_v2(state: StateDict, options: Options) -> KeyMapping:
     """Plain attention, which may have been trained on features with their positions added."""
     what = "is ABMIL of MHIM-MIL v2, with --pos sincos or without"
-    unless_said(state, options, "pos", "none", what)
+    require_option(state, options, "pos", "none", what)
     own = {name: value for name, value in options.items() if name != "pos"}
     return _abmil("attention.0", "attention.2", "classifier", None, "feature.0")(state, own)
 

@@ -31,9 +31,9 @@ from foci.backbones.checkpoints.formats.base import (
     projection_activation,
     projection_names,
     refusing,
+    require_option,
     second_layer,
     two_logits,
-    unless_said,
     widths,
 )
 
@@ -98,7 +98,7 @@ def _mil_lab(state: StateDict, options: Options) -> KeyMapping:
 def _xmil(state: StateDict, options: Options) -> KeyMapping:
     layers = _two_layers(state, "translayers")
     what = "is TransMIL of xMIL, with Nystrom or with dot-product attention"
-    unless_said(state, options, "attention", "nystrom", what)
+    require_option(state, options, "attention", "nystrom", what)
     own = {"landmarks": options["landmarks"]}
     mapping = _read_transmil(state, own, {"projection.0": "_fc1.0"}, "_fc2", layers)
     hidden = state.count("mlp_layers.{}.0")
@@ -473,7 +473,7 @@ def _without_merging(read: Reader) -> Reader:
     def checked(state: StateDict, options: Options) -> KeyMapping:
         if any(key.startswith("merge.") for key in state):
             what = "is MHIM-MIL v2 with merging, in evaluation too (--merge_test) or not"
-            unless_said(state, options, "merge_test", False, what)
+            require_option(state, options, "merge_test", False, what)
         return read(state, {name: one for name, one in options.items() if name != "merge_test"})
 
     return checked
