@@ -62,6 +62,11 @@ TABLES = {
         with_column("x", lambda n: pa.array([0.5] * n)),
         r"part-00000.parquet: cannot be read \(0 empty cells of type double, not int64\)",
     ),
+    "another name for a ranking": (
+        CURVES,
+        with_column("ranking", lambda n: pa.array(["naive"] * n)),
+        "ranking native: is in no curve of the audit; run foci audit again with --force",
+    ),
     "no count of tiles": (
         SLIDES,
         with_column("n_tiles", lambda n: pa.nulls(n, pa.int32())),

@@ -22,6 +22,7 @@ from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Bag, Slide
 from foci.bags.importers import Outcomes
+from foci.configuration import configure
 from foci.errors import FociError
 from foci.metrics import auc, c_index, r_squared
 from foci.metrics.outcomes import macro_auc
@@ -115,6 +116,9 @@ def test_a_survival_model_from_train_to_report(command: Foci, tmp_path: Path) ->
     assert "batch_size=16 (a risk is learned by comparing the slides of one step)" in trained.out
     assert "  test: 24 slides of 24 patients (" in trained.out
     assert "val C-index 0." in trained.out
+    mistaken = ["--value", "score", "--output", "cox", "--out", str(tmp_path / "n")]
+    refused = command.refused("train", "abmil", *table, *mistaken)
+    assert "--value score: is not what output cox is about; give --time, --event" in refused
     out = tmp_path / "audit"
     said = command.done(
         "audit", "--model", str(tmp_path / "m"), *table, *columns, "--out", str(out),
@@ -228,6 +232,29 @@ def test_one_output_is_asked_about(tmp_path: Path) -> None:
     opened = open_sources(path, cohort, output="cox")
     assert not any("sigmoid" in note for note in opened.model_notes)
     assert open_sources(path, cohort, output="class").model_notes
+
+
+@pytest.mark.parametrize(
+    ("columns", "output", "message"),
+    [
+        ({"value": "score"}, "cox", "--value score: is not what output cox is about; give --time"),
+        ({"time": "days", "event": "died"}, "regression", "--time days,died: is not what output"),
+    ],
+)
+def test_numbers_of_another_kind_are_no_truth(
+    columns: dict[str, str], output: str, message: str, tmp_path: Path
+) -> None:
+    """A time is no score: R2 against it would be a number that means nothing."""
+    cohort, _ = planted(tmp_path, Outcomes.named(**columns), slides=12)
+    with pytest.raises(FociError, match=message):
+        foci.audit(attending(), cohort, tmp_path / "audit", output=output, progress=False)
+
+
+@pytest.mark.parametrize("name", ["cut", "tau"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_cut_is_a_number(name: str, value: float) -> None:
+    with pytest.raises(FociError, match=f"{name}: cannot be {value}"):
+        configure(AuditSettings, {"output": "regression", name: value})
 
 
 def test_a_cut_means_nothing_for_classes(tmp_path: Path) -> None:

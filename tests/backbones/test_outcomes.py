@@ -102,7 +102,7 @@ def test_numbers_are_learned_in_their_own_units() -> None:
     logits = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     assert task.values(logits).squeeze().tolist() == [30.0, 10.0]
     assert float(task.loss(logits, torch.tensor([[30.0], [30.0]]))) == 2.0  # (0 + 2^2) / 2
-    labels = OutcomeTask.of("multilabel", [(0.0, 1.0)], ("a", "b"))
+    labels = OutcomeTask.of("multilabel", [(0.0, 1.0), (1.0, 0.0)], ("a", "b"))
     expected = -(math.log(1 - 1 / (1 + math.exp(-0.5))) + math.log(1 / (1 + math.exp(1)))) / 2
     found = labels.loss(torch.tensor([[0.5, -1.0]]), torch.tensor([[0.0, 1.0]]))
     assert float(found) == pytest.approx(expected)
@@ -115,6 +115,7 @@ def test_numbers_are_learned_in_their_own_units() -> None:
         ("cox", [(1.0, 0.0)], (), "split train: has no event to learn from: all its slides are"),
         ("regression", [(1.0,), (1.0,)], (), "has the same value (1) on every slide; give a col"),
         ("multilabel", [(1.0,)], ("a",), "--label-columns: names a single label; give --label-c"),
+        ("multilabel", [(1.0, 0.0), (0.0, 0.0)], ("a", "b"), "split train: has b 0 on every slide"),
         ("multilabel", [()], ("a", "b"), "--output multilabel: learns from --label-columns; name"),
     ],
 )  # fmt: skip

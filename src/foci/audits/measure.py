@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.folder import (
+    AGAIN,
     Arrays,
     AuditedSlide,
     CurveTable,
@@ -399,6 +400,8 @@ class Measured:
     def of(self, ranking: str) -> Measured:
         """The orders of one ranking."""
         rows = [row for row, (name, _) in enumerate(self.orders) if name == ranking]
+        if not rows:
+            raise FociError(f"ranking {ranking}", "is in no curve of the audit", AGAIN)
         return self._rows(slice(rows[0], rows[-1] + 1))
 
     def at(self, columns: Floats, threshold: Threshold) -> Floats:

@@ -45,6 +45,8 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
         return sources, settings
     check_kappa(settings.kappa)
     backbone, cohort = sources.backbone, sources.cohort
+    if cohort.outcomes is not None:
+        cohort.outcomes.check(output)
     label, names = _sides(output, settings, cohort, backbone)
     mean, scale = (0.0, 1.0) if sources.record is None else sources.record.units
     if output == "multilabel":

@@ -179,7 +179,7 @@ class AuditSettings(BaseModel):
         level: Coverage of the intervals.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     profile: str = FOCI
     rankings: tuple[str, ...] = (NATIVE, "evidence", "selector", "random")

@@ -257,6 +257,10 @@ class OutcomeTask:
             time, event = zip(*outcomes, strict=True)
             return cls(output, bins, tuple(time_edges(time, event, bins)))
         if output == "multilabel":
+            for label, marks in zip(labels, zip(*outcomes, strict=True), strict=True):
+                if len(set(marks)) == 1:
+                    what = f"has {label} {marks[0]:g} on every slide"
+                    raise CohortError("split train", what, "leave the label out, or add slides")
             return cls(output, len(labels))
         if output == "regression":
             values = np.array(outcomes)[:, 0]

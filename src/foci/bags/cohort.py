@@ -36,6 +36,7 @@ class Cohort:
         skipped: Rows left out, each with its reason.
         notes: What was assumed while reading, in plain sentences.
         store: Reads the bags.
+        outcomes: Columns of numbers that were read in the place of a class.
     """
 
     slides: tuple[Slide, ...]
@@ -43,6 +44,7 @@ class Cohort:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     store: BagStore = field(default_factory=BagStore)
+    outcomes: Outcomes | None = None
 
     @classmethod
     def read(
@@ -130,7 +132,7 @@ class Cohort:
         if isinstance(cache, (str, Path)):
             disk = BagCache(cache)
         store = BagStore(n_cap=n_cap, layout=layout, mpp=mpp, cache=disk, keep=keep)
-        return cls(slides, names, skipped, notes, store)
+        return cls(slides, names, skipped, notes, store, outcomes)
 
     def __repr__(self) -> str:
         labels = Counter(s.label for s in self.slides)

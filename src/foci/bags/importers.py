@@ -16,6 +16,7 @@ from foci.bags.matching import case_of, parse_barcode
 from foci.bags.splits import SPLIT_NAMES, apply_splits, choose_splits, split_column
 from foci.bags.tables import Table, nearest, read_table
 from foci.errors import CohortError
+from foci.outputs import Output
 from foci.registry import Registry
 from foci.words import listed, some
 
@@ -340,6 +341,15 @@ IMPORTERS.add(
 
 Kind = Literal["survival", "value", "labels"]
 
+_OPTIONS: dict[Output, tuple[str, ...]] = {
+    "class": ("--label-column",),
+    "cox": ("--time", "--event"),
+    "hazards": ("--time", "--event"),
+    "regression": ("--value",),
+    "multilabel": ("--label-columns",),
+}
+"""Options that name the columns of every output."""
+
 _MARKS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 
 
@@ -392,6 +402,18 @@ class Outcomes:
     def option(self) -> str:
         """The option that names the first column."""
         return {"survival": "--time", "value": "--value", "labels": "--label-columns"}[self.kind]
+
+    def check(self, output: Output) -> None:
+        """Refuse columns that say nothing of what a model puts out.
+
+        >>> Outcomes("value", ("score",)).check("cox")
+        Traceback (most recent call last):
+        foci.errors.CohortError: --value score: is not what output cox is about; give --time...
+        """
+        if _OPTIONS[output][0] != self.option:
+            where = f"{self.option} {','.join(self.columns)}"
+            fix = f"give {', '.join(_OPTIONS[output])}"
+            raise CohortError(where, f"is not what output {output} is about", fix)
 
     def read(
         self, labels: str | Path, *, label_column: str | None = None, **tables: Any

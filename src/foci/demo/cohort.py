@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -506,9 +507,24 @@ def draw_outcomes(
     .. math:: \lambda(t) = \lambda_0(t)\, e^{\pm 5 g}, \qquad y = 50 \pm 20\, g + 2\, \varepsilon,
        \qquad g \sim \mathcal{U}(0.8, 1.2)
 
-    and g = 0 of every third patient, whose slides have no witnesses and lie in the middle. Plus for
-    the B type, with a Weibull hazard :math:`\lambda_0 \propto t^3`. About a fifth is censored.
+    and g = 0 of a third of the patients, whose slides have no witnesses and lie in the middle. Plus
+    for the B type, with a Weibull hazard :math:`\lambda_0 \propto t^3`. About a fifth is censored.
+
+    All are drawn again until the median of the validation slides, from which an audit takes the cut
+    between both sides, lies in the middle half of those without witnesses. Beside them, tissue that
+    says nothing would lie on one side, and a few witnesses could not decide for it.
     """
+    while True:
+        found = _drawn(rng, plans, output)
+        val = [(found[plan.case_id].strength, plan.label) for plan in plans if plan.split == "val"]
+        sides = Counter(label for strength, label in val if strength)
+        if 2 * abs(sides[0] - sides[1]) <= len(val) - sides.total():
+            return found
+
+
+def _drawn(
+    rng: np.random.Generator, plans: Sequence[PlannedSlide], output: Output
+) -> dict[str, Outcome]:
     found = {}
     for case, label in {plan.case_id: plan.label for plan in plans}.items():
         speaks, side = rng.random() < 2 / 3, 2 * label - 1

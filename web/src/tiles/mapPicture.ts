@@ -84,14 +84,31 @@ function paintMap(
     grid.width * scale,
     grid.height * scale,
   );
-  const line = Math.min(2, Math.max(1, scale / 6));
-  for (const pixel of grid.deciding) {
-    const x = left + (pixel % grid.width) * scale;
-    const y = top + Math.floor(pixel / grid.width) * scale;
-    context.strokeStyle = "#000";
-    context.lineWidth = line;
-    context.strokeRect(x, y, scale, scale);
+  context.strokeStyle = "#000";
+  context.lineWidth = Math.min(2, Math.max(1, scale / 6));
+  context.beginPath();
+  for (const [x1, y1, x2, y2] of borders(grid)) {
+    context.moveTo(left + x1 * scale, top + y1 * scale);
+    context.lineTo(left + x2 * scale, top + y2 * scale);
   }
+  context.stroke();
+}
+
+/** Sides of deciding pixels that face another one: lines between all of them would hide the map. */
+export function borders({ width, deciding }: Grid): [number, number, number, number][] {
+  const inside = new Set(deciding.map((pixel) => `${pixel % width},${Math.floor(pixel / width)}`));
+  return deciding.flatMap((pixel) => {
+    const [x, y] = [pixel % width, Math.floor(pixel / width)];
+    const sides: [number, number, number, number, number, number][] = [
+      [x, y - 1, x, y, x + 1, y],
+      [x, y + 1, x, y + 1, x + 1, y + 1],
+      [x - 1, y, x, y, x, y + 1],
+      [x + 1, y, x + 1, y, x + 1, y + 1],
+    ];
+    return sides
+      .filter(([column, row]) => !inside.has(`${column},${row}`))
+      .map(([, , x1, y1, x2, y2]): [number, number, number, number] => [x1, y1, x2, y2]);
+  });
 }
 
 /** The map in colours, one pixel each; on tissue the less important tiles are clearer. */

@@ -5,6 +5,9 @@ import { rankColour } from "./rankColours";
 import type { TileLayout } from "./tileLayout";
 import { paintTissue, type Tissue } from "./tissue";
 
+/** Side in pixels below which tiles are filled faintly: outlines would be all that is seen. */
+const CROWDED = 4;
+
 export interface Revealed {
   order: ArrayLike<number>;
   k: number;
@@ -35,7 +38,14 @@ export function paintTiles(
   context.clearRect(0, 0, layout.width, layout.height);
   if (onTissue) paintTissue(context, layout, tissue);
   const outline = colour("--outline");
-  for (let tile = 0; tile < left.length && !onTissue; tile++) box(tile, gap + 0.4, 0.75, outline);
+  const crowded = side < CROWDED;
+  context.fillStyle = outline;
+  context.globalAlpha = crowded ? 0.2 : 1;
+  for (let tile = 0; tile < left.length && !onTissue; tile++) {
+    if (crowded) context.fillRect(left[tile], top[tile], side, side);
+    else box(tile, gap + 0.4, 0.75, outline);
+  }
+  context.globalAlpha = 1;
   // Draw late tiles first, so that early ones are on top where tiles overlap.
   for (let rank = Math.min(k, order.length); rank >= 1; rank--) {
     const tile = order[rank - 1];
@@ -48,7 +58,7 @@ export function paintTiles(
       // White around the dark line: one of the two stands out from any stain.
       box(tile, 0.5, 3, "#fff");
       box(tile, 0.75, 1.5, rankColour(Math.min(rank, kMax ** 0.4), kMax, false));
-    } else box(tile, gap + 0.4, 0.75, outline);
+    } else if (!crowded) box(tile, gap + 0.4, 0.75, outline);
     if (shared.has(tile)) dot(context, layout, tile, contrasting(rank, kMax, dark));
   }
   const newest = order[Math.min(k, order.length) - 1];

@@ -93,6 +93,8 @@ def _run(configuration: TrainingConfiguration) -> None:
     name, out, table = configuration.backbone, configuration.out, configuration.read(n_cap=N_CAP)
     preset, widths = configuration.preset, configuration.widths
     output, bins, given = configuration.output, configuration.bins, configuration.recipe_settings
+    if table.outcomes is not None:
+        table.outcomes.check(output)
     recipe, _ = training_recipe(name, table.classes, given, output)
     key = request_key(name, preset, widths, recipe, table, output, bins)
     done = finished(out, key)
