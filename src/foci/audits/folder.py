@@ -490,8 +490,8 @@ def from_arrow(table: pa.Table) -> list[Curve]:
     return curves
 
 
-def _lists(column: pa.ChunkedArray) -> list[NDArray[np.float64]]:
-    values = []
+def _lists(column: pa.ChunkedArray) -> list[NDArray[Any]]:
+    values: list[NDArray[Any]] = []
     for chunk in column.chunks:
         flat, ends = map(np.from_dlpack, (chunk.values, chunk.offsets))
         values += [flat[a:b] for a, b in itertools.pairwise(ends)]
