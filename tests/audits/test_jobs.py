@@ -207,7 +207,7 @@ def test_crossings_and_drops_are_exact(both: tuple[StoredAudit, StoredAudit], ra
             assert Threshold(SHARE, relative=True) in a.thresholds
             for threshold in a.thresholds:
                 decided = threshold.decided(few.slides)
-                msk, exact = (own.at(own.msk_at, threshold)[:, decided] for own in (a, b))
+                msk, exact = (own.at("msk_at", threshold)[:, decided] for own in (a, b))
                 assert same(msk, exact)
         assert a.both_ways[deleted].all()
         assert b.both_ways.all()
@@ -228,9 +228,9 @@ def test_relative_crossings_and_decisive_counts_of_small_bags_are_exact(
         assert deleted.any()
         for share in SHARES:
             threshold = Threshold(share, relative=True)
-            assert same(a.at(a.msk_at, threshold), b.at(b.msk_at, threshold))
+            assert same(a.at("msk_at", threshold), b.at("msk_at", threshold))
             # small bags: every count is deleted
-            found, exact = (one.at(one.decisive_at, threshold)[deleted] for one in (a, b))
+            found, exact = (one.at("decisive_at", threshold)[deleted] for one in (a, b))
             assert same(found, exact)
         assert same(a.decisive[deleted], b.decisive[deleted])
     assert not any("Relative to the slide" in note for note in asked.summary.notes)

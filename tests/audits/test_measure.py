@@ -188,10 +188,10 @@ def test_decisive_k_needs_both_conditions_at_a_count_known_in_both_directions() 
     assert not found.deleted_all.any()
     steady = two_way([1, 2, 3, 4], [0.8, 0.95, 0.95, 0.95], [1, 2, 3], [0.3, 0.3, 0.3])
     assert (steady.decisive.item(), steady.flips_back.item()) == (2, False)
-    assert steady.at(steady.decisive_at, Threshold(0.7)).item() == 1
-    assert steady.at(steady.msk_at, Threshold(0.7)).item() == 1
+    assert steady.at("decisive_at", Threshold(0.7)).item() == 1
+    assert steady.at("msk_at", Threshold(0.7)).item() == 1
     with pytest.raises(ValueError, match="not in tuple"):
-        steady.at(steady.msk_at, Threshold(0.4))
+        steady.at("msk_at", Threshold(0.4))
 
 
 def test_a_curve_holds_its_value_between_its_counts_and_has_its_first_before_them() -> None:
@@ -237,9 +237,9 @@ def test_columns_are_the_metrics_of_every_order(seed: int) -> None:
             for threshold in table_.thresholds:
                 needed = threshold.needed(followed(full, target).confidence)
                 first = operating_points(insert, full, target, needed).msk
-                np.testing.assert_array_equal(table_.at(table_.msk_at, threshold)[row], first)
+                np.testing.assert_array_equal(table_.at("msk_at", threshold)[row], first)
                 both = decisive_points(insert, delete, target, sizes, needed, k_max).count
-                np.testing.assert_array_equal(table_.at(table_.decisive_at, threshold)[row], both)
+                np.testing.assert_array_equal(table_.at("decisive_at", threshold)[row], both)
 
 
 # Blocks and orders

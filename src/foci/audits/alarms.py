@@ -591,7 +591,7 @@ def _on_counts(measured: MeasuredSlides, numbers: Mapping[str, RankingNumbers]) 
             )
     own = measured.tables["prediction"]
     shares = [threshold for threshold in own.thresholds if threshold.relative]
-    bounds = sum(own.upper_bounds(own.at(own.msk_at, share)) for share in shares)
+    bounds = sum(own.upper_bounds(own.at("msk_at", share)) for share in shares)
     if bounds:
         yield (
             f"Relative to the slide's own confidence, MSK is an upper bound {bounds} times: an "

@@ -199,8 +199,8 @@ class DecidedView:
         """``[R, S]`` MSK and decisive K at the threshold; None where deletion was not measured."""
         own = self.measured.of(ranking)
         both = own.with_decisive
-        decisive = None if both is None else both.at(both.decisive_at, self.threshold)
-        return own.at(own.msk_at, self.threshold), decisive
+        decisive = None if both is None else both.at("decisive_at", self.threshold)
+        return own.at("msk_at", self.threshold), decisive
 
     @cached_property
     def exact(self) -> bool:

@@ -212,7 +212,14 @@ def slides_to_arrow(slides: Sequence[AuditedSlide]) -> pa.Table:
 
 def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
     """Read ``slides.parquet``."""
-    return slides_from_arrow(pq.read_table(path, schema=SLIDE_SCHEMA))
+    return slides_from_arrow(read_table(path, SLIDE_SCHEMA))
+
+
+def read_table(path: str | Path, schema: pa.Schema) -> pa.Table:
+    """Read a Parquet file; ``pq.read_table`` and ``to_numpy`` load pandas where it is installed."""
+    with pq.ParquetFile(path) as file:
+        table = file.read(columns=schema.names)
+    return table if table.schema.equals(schema) else table.select(schema.names).cast(schema)
 
 
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
@@ -293,7 +300,7 @@ class CurveParts:
         if found is None:
             path = self.paths[part]
             with readable(path):
-                found = CurveTable.of(from_arrow(pq.read_table(path, schema=CURVE_SCHEMA)))
+                found = CurveTable.of(from_arrow(read_table(path, CURVE_SCHEMA)))
         self._held[part] = found
         while len(self._held) > 1 and sum(len(self.names[n]) for n in self._held) > SLIDES_HELD:
             self._held.popitem(last=False)
@@ -483,10 +490,10 @@ def from_arrow(table: pa.Table) -> list[Curve]:
     return curves
 
 
-def _lists(column: pa.ChunkedArray) -> list[NDArray[np.float64]]:
-    values = []
+def _lists(column: pa.ChunkedArray) -> list[NDArray[Any]]:
+    values: list[NDArray[Any]] = []
     for chunk in column.chunks:
-        flat, ends = chunk.values.to_numpy(), chunk.offsets.to_numpy()
+        flat, ends = map(np.from_dlpack, (chunk.values, chunk.offsets))
         values += [flat[a:b] for a, b in itertools.pairwise(ends)]
     return values
 

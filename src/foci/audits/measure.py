@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ from foci.audits.settings import (
     null_counts,
 )
 from foci.errors import FociError
+from foci.files.spill import LARGE, Spilled, spilled
 from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import area_differences, each_against
@@ -284,9 +285,9 @@ def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, .
 class Measured:
     """What is measured of O orders on S slides, ``[O, S]`` each; NaN where there is no number.
 
-    Columns are cut out of one table of all orders, slides and views when they are asked for, and
-    counts are held in single precision, which is exact for them: of 100,000 slides the table takes
-    half of what its columns would. What is computed from them is in double precision.
+    Columns are cut out of one table of all orders, slides and views when they are asked for; those
+    of many slides are read from a file then. Counts are held in single precision, which is exact
+    for them. What is computed from them is in double precision.
 
     Attributes:
         orders: Ranking and seed of every row.
@@ -345,7 +346,7 @@ class Measured:
         orders: tuple[Order, ...],
         thresholds: tuple[Threshold, ...],
         k_max: int,
-        columns: Mapping[str, NDArray[Any]],
+        columns: Mapping[str, NDArray[Any] | Spilled],
         slides: slice | Integers = slice(None),
     ) -> None:
         self.orders, self.thresholds, self.k_max = orders, thresholds, k_max
@@ -355,7 +356,10 @@ class Measured:
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name not in COLUMNS:
             raise AttributeError(name)
-        column = self._columns[name][self._places]
+        return self._cut(self._columns[name][self._places])
+
+    def _cut(self, column: NDArray[Any]) -> NDArray[Any]:
+        """The slides of a column."""
         if isinstance(self._slides, slice):
             column = np.ascontiguousarray(column[:, self._slides])  # sums round by the layout
         else:
@@ -404,9 +408,10 @@ class Measured:
             raise FociError(f"ranking {ranking}", "is in no curve of the audit", AGAIN)
         return self._rows(slice(rows[0], rows[-1] + 1))
 
-    def at(self, columns: Floats, threshold: Threshold) -> Floats:
-        """``[O, S]`` of ``msk_at`` or ``decisive_at``: the counts at one threshold."""
-        return np.ascontiguousarray(columns[..., self.thresholds.index(threshold)])
+    def at(self, name: Literal["msk_at", "decisive_at"], threshold: Threshold) -> Floats:
+        """``[O, S]`` counts at one threshold."""
+        every, place = self._columns[name][self._places], self.thresholds.index(threshold)
+        return self._cut(np.ascontiguousarray(every[..., place]))
 
     def upper_bounds(self, counts: Floats) -> int:
         """How many of ``[O, S]`` counts are upper bounds: a smaller one was not revealed."""
@@ -677,7 +682,7 @@ class MeasuredSlides:
     targets: dict[View, Integers]
     tables: dict[View, Measured]
     first_tiles_tied: Floats
-    kept: Floats
+    kept: Floats | Spilled
     mean_curves: Mapping[View, Mapping[str, CurveBand]]
     null_map_wins: Floats | None = None
 
@@ -875,7 +880,7 @@ def join_shards(
             own = view_rows(view, whole.labels[start : start + n], shard.arrays)
             places[view].append(np.where(own < n, start + own, beyond + own - n))
         start, beyond = start + n, beyond + n_more
-    columns = {name: _joined(shards, name, sizes, n_rows, at) for name in COLUMNS}
+    columns = {name: spilled(_joined(shards, name, sizes, n_rows, at)) for name in COLUMNS}
     orders = tuple((ranking, seed) for ranking, seed in facts["orders"])
     thresholds = tuple(known[place] for place in at)
     tables: dict[View, Measured] = {}
@@ -883,7 +888,9 @@ def join_shards(
         rows = slice(len(whole)) if view == "prediction" else np.concatenate(every)
         tables[view] = Measured(orders, thresholds, facts["k_max"], columns, rows)
     tied, kept = (_joined(shards, n, sizes, len(whole)) for n in ("first_tiles_tied", "kept"))
-    measured = MeasuredSlides(curves.up_to(settings.k_max), whole, views, tables, tied, kept, {})
+    measured = MeasuredSlides(
+        curves.up_to(settings.k_max), whole, views, tables, tied, spilled(kept), {}
+    )
     return replace(measured, null_map_wins=_joined_wins(shards, measured))
 
 
@@ -950,8 +957,24 @@ def mean_curves(shards: Sequence[Shard]) -> dict[View, dict[str, CurveBand]]:
                 for what in ("shared", "reaching")
             )
             ks = np.flatnonzero((shared == reaching) & (shared > 0))
-            blocks = (_held_at(ks, shard.arrays, name, rows) for shard, rows in used)
-            found[view][name] = mean_curve(ks, blocks, over_orders=name == RANDOM)
+            parts = [ks]
+            if name != RANDOM:  # all slides at some of the counts are in memory
+                n_slides = sum(len(rows) for _, rows in used)
+                n_parts = min(-(-8 * n_slides * len(ks) // (8 * LARGE)), len(ks) // 2)
+                parts = np.array_split(ks, max(n_parts, 1))  # sums of one count round otherwise
+            bands = [
+                mean_curve(
+                    part, (_held_at(part, shard.arrays, name, rows) for shard, rows in used),
+                    over_orders=name == RANDOM,
+                )
+                for part in parts
+            ]  # fmt: skip
+            found[view][name] = CurveBand(
+                **{
+                    own: [value for band in bands for value in getattr(band, own)]
+                    for own in ("ks", "mean", "low", "high")
+                }
+            )
     return found
 
 

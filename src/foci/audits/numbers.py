@@ -312,7 +312,7 @@ def decided_numbers(
     decided, reaches = Threshold(settings.kappa).decided(slides), own.reached > 0
     both = own.with_decisive
     longer = np.broadcast_to(slides.n_tiles > own.k_max, own.msk.shape)
-    at_share = own.at(own.msk_at, Threshold(SHARE, relative=True))
+    at_share = own.at("msk_at", Threshold(SHARE, relative=True))
     gains = (own.peak - slides.sure)[~decided & reaches]
     per_class, every = {}, Threshold(settings.kappa).decided(replace(slides, asked=None))
     for index, name in enumerate(classes):
@@ -387,7 +387,7 @@ def carried_slides(
     if settings.k_max > MOST_COUNTS:
         spaced = np.geomspace(MOST_COUNTS, settings.k_max, MOST_COUNTS)
         ks = np.unique(np.concatenate([ks, np.rint(spaced).astype(np.int64)]))
-    counts = {name: own.at(own.decisive_at, threshold)[:, kept] for name, own in known.items()}
+    counts = {name: own.at("decisive_at", threshold)[:, kept] for name, own in known.items()}
     cases, least = slides.cases_of(kept), slides.k_star[kept]
     in_use = metrics.carried_share(counts[best if best in counts else chart_map], ks)
     half = np.flatnonzero(in_use >= 0.5)

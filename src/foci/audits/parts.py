@@ -32,6 +32,7 @@ from foci.audits.folder import (
     REPEATED,
     SCORE,
     SELECTORS,
+    SLIDE_SCHEMA,
     SLIDES,
     SUFFIXES,
     SUMMARY,
@@ -214,9 +215,16 @@ class Shards:
     def receipt(self, shard: int) -> Receipt:
         """Read the receipt of a shard."""
         path = self.receipt_path(shard)
+        with readable(path, _AGAIN):
+            table, files = self._stored_receipt(shard)
+            return Receipt(slides_from_arrow(table), files)
+
+    def _stored_receipt(self, shard: int) -> tuple[pa.Table, dict[str, str]]:
+        path = self.receipt_path(shard)
         with readable(path, _AGAIN), pq.ParquetFile(pa.BufferReader(read_sealed(path))) as file:
             table = file.read(use_threads=False)  # a small file: threads take longer
-            return Receipt(slides_from_arrow(table), json.loads(table.schema.metadata[b"files"]))
+            files: dict[str, str] = json.loads(table.schema.metadata[b"files"])
+            return table.cast(SLIDE_SCHEMA), files
 
     def kept(self, shard: int, names: Sequence[str]) -> Receipt | None:
         """The receipt of an earlier run for these slides; None if the shard has to start over."""
@@ -300,25 +308,26 @@ class Shards:
             CohortError: If no slide could be audited.
             FociError: If a receipt is missing, or a slide in it.
         """
-        audited: list[AuditedSlide] = []
+        tables: list[pa.Table] = []
         files: dict[str, str] = {}
         for shard in range(n_shards):
-            receipt = self.receipt(shard)
-            audited += receipt.slides
-            files |= receipt.files
-        stored = [slide.slide_id for slide in audited]
+            table, own = self._stored_receipt(shard)
+            tables.append(table)
+            files |= own
+        stored = [name for table in tables for name in table["slide_id"].to_pylist()]
         if stored != list(wanted):
             known = set(stored)
             lost = [name for name in wanted if name not in known]
             other = "holds other slides than the cohort"
             what = f"does not hold slide {lost[0]}" if lost else other
             raise FociError(self.folder / PARTS, what, _AGAIN)
-        slides = (*audited, *others)
+        skipped = list(others)
+        slides = pa.concat_tables([*tables, *([slides_to_arrow(skipped)] if skipped else ())])
         if not files:
-            what = f"has no slide that can be audited ({slides[0].skipped})"
+            what = f"has no slide that can be audited ({slides['skipped'][0]})"
             raise CohortError("cohort", what, "run foci doctor")
         with whole_file(self.folder / SLIDES) as temporary:
-            pq.write_table(slides_to_arrow(slides), temporary)
+            pq.write_table(slides.combine_chunks(), temporary)
         means = [name for name in files if name.startswith(f"{PARTS}/")]
         kept = {name: own for name, own in files.items() if not name.startswith(f"{PARTS}/")}
         return kept, [self.folder / name for name in means]

@@ -6,9 +6,10 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from foci.audits.audit import StoredAudit
-from foci.audits.folder import column
+from foci.audits.folder import RANKINGS, SOURCE, column, parts_of, readable
 from foci.audits.settings import AuditSettings
 from foci.words import counted
 
@@ -21,8 +22,10 @@ def deciding_slides(audit: StoredAudit, settings: AuditSettings) -> list[dict[st
     Deciding tiles are the first ones of the order that answers "which tiles?", to its decisive K;
     empty where a patient has no such set.
     """
-    if not any(bag.sources for bag in audit.tiles({audit.curves.slide_ids[0]})):
-        return []
+    first_part = parts_of(audit.folder, RANKINGS)[0]
+    with readable(first_part):
+        if SOURCE not in pq.read_schema(first_part).names:
+            return []
     measured = audit.measured(settings)
     wanted = (settings.readout, settings.map_name)
     order = next((one for name in wanted for one in measured.curves.orders if one[0] == name), None)

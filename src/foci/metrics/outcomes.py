@@ -156,8 +156,9 @@ def r_squared_interval(
     seed: int = 0,
 ) -> Interval:
     """:func:`r_squared` with its interval over patients."""
-    case, drawn = case_draws(cases, len(predicted), n_boot, seed)
-    rows = (np.repeat(np.arange(len(predicted)), weights[case]) for weights in drawn)
+    n_slides = len(predicted)
+    times = (own for part in _drawn_slides(cases, n_slides, n_boot, seed) for own in part)
+    rows = (np.repeat(np.arange(n_slides), own) for own in times)
     draws = np.array([r_squared(predicted[own], value[own]) for own in rows])
     return percentile_interval(r_squared(predicted, value), draws_between(draws, cases), level)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from foci.files.spill import Spilled
 from foci.metrics import inputs
 from foci.metrics.inputs import Floats, Integers
 
@@ -21,6 +22,7 @@ Weights: TypeAlias = NDArray[np.unsignedinteger[Any]]
 PATIENTS_AT_ONCE = 4096
 """Patients that are drawn, and whose numbers are added, together."""
 
+_CHUNKS_IN_MEMORY = 2  # of 8 MB each, at 2,000 draws; more are kept in files
 _MOST_KEPT = 2**29  # bytes of weights: 2,000 draws of 260,000 patients; the last draws always
 _AT_ONCE = 2**20  # weights drawn in one call, 8 MiB
 MIN_DRAWS = 2
@@ -70,7 +72,7 @@ def percentiles(draws: Floats, level: float) -> Floats:
 
 def case_draws(
     cases: Sequence[Any] | NDArray[Any], n_slides: int, n_boot: int, seed: int
-) -> tuple[Integers, Weights]:
+) -> tuple[Integers, Weights | SpilledWeights]:
     """Patients drawn with replacement: the patient of every slide, and how often each is drawn.
 
     ``[S]`` patient numbers, and ``[n_boot, n_cases]`` weights; same seed, same draws.
@@ -93,7 +95,7 @@ def case_numbers(cases: Sequence[Any] | NDArray[Any], n_slides: int) -> tuple[An
     return np.unique(labels, return_inverse=True)
 
 
-def _drawn(n_cases: int, n_boot: int, seed: int) -> Weights:
+def _drawn(n_cases: int, n_boot: int, seed: int) -> Weights | SpilledWeights:
     r"""How often each of the patients is drawn, ``[n_boot, n_cases]``; read-only.
 
     Patients are drawn in chunks j of :math:`C_j`, each from a seed of its own, so that chunks can
@@ -107,23 +109,57 @@ def _drawn(n_cases: int, n_boot: int, seed: int) -> Weights:
     starts = range(0, n_cases, PATIENTS_AT_ONCE)
     sizes = np.diff([*starts, n_cases])
     totals = np.random.default_rng([seed, 0, 1]).multinomial(n_cases, sizes / n_cases, size=n_boot)
-    weights: Weights = np.empty((n_boot, n_cases), dtype=np.uint8)
-    for number, (start, size) in enumerate(zip(starts, sizes.tolist(), strict=True)):
+    chunks: list[Weights | Spilled] = []
+    for number, size in enumerate(sizes.tolist()):
         rng, equal = np.random.default_rng([seed, number]), np.full(size, 1 / size)
         rows = max(1, _AT_ONCE // size)
+        weights: Weights = np.empty((n_boot, size), dtype=np.uint8)
         for first in range(0, n_boot, rows):
             part = rng.multinomial(totals[first : first + rows, number], equal)
             if part.max() > np.iinfo(weights.dtype).max:
                 weights = weights.astype(np.min_scalar_type(n_cases))
-            weights[first : first + rows, start : start + size] = part
+            weights[first : first + rows] = part
+        chunks.append(Spilled(weights) if len(sizes) > _CHUNKS_IN_MEMORY else weights)
+    if len(sizes) > _CHUNKS_IN_MEMORY:
+        return SpilledWeights(tuple(chunks))
+    weights = np.concatenate(chunks, axis=1)  # type: ignore[arg-type]
     weights.flags.writeable = False
     return weights
 
 
-_KEPT: OrderedDict[tuple[int, int, int], Weights] = OrderedDict()
+@dataclass(frozen=True, eq=False)
+class SpilledWeights:
+    """Weights of many patients, chunk by chunk in files."""
+
+    chunks: tuple[Weights | Spilled, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Draws and patients."""
+        return len(self), sum(chunk.shape[1] for chunk in self.chunks)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all files."""
+        return sum(chunk.nbytes for chunk in self.chunks)
+
+    def __len__(self) -> int:
+        return len(self.chunks[0])
+
+    def __getitem__(self, key: tuple[slice, slice | Integers]) -> Weights:
+        """Some of the draws, of one chunk of patients or of patients by number."""
+        rows, patients = key
+        if isinstance(patients, slice):
+            chunk: Weights = self.chunks[patients.start // PATIENTS_AT_ONCE][rows]
+            return chunk
+        every: Weights = np.concatenate([chunk[rows] for chunk in self.chunks], axis=1)
+        return every[:, patients]
 
 
-def _kept_draws(n_cases: int, n_boot: int, seed: int) -> Weights:
+_KEPT: OrderedDict[tuple[int, int, int], Weights | SpilledWeights] = OrderedDict()
+
+
+def _kept_draws(n_cases: int, n_boot: int, seed: int) -> Weights | SpilledWeights:
     """:func:`_drawn`; the last ones are kept.
 
     An audit asks for the same draws some thirty times: those of all patients and of the decided.

@@ -199,7 +199,7 @@ def slide_gallery(measured: MeasuredSlides, summary: Summary) -> Gallery:
     for name in dict.fromkeys((chart.map, chart.best or chart.map)):
         own = measured.of(name).with_decisive
         if own is not None:
-            found = own.at(own.decisive_at, threshold)[0]
+            found = own.at("decisive_at", threshold)[0]
             counts[name] = [count_or_none(k) if sure[row] else None for row, k in enumerate(found)]
     seed = measured.of(chart.map).orders[0][1]
     removed = []

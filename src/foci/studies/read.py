@@ -300,7 +300,7 @@ def _sufficiency(
             own = measured.of(name, view)
             yield Measure("aukc", name, view, k_max=k_max), float(own.aukc.mean())
             for kappa in (None, *settings.kappas):
-                counts = own.msk if kappa is None else own.at(own.msk_at, Threshold(kappa))
+                counts = own.msk if kappa is None else own.at("msk_at", Threshold(kappa))
                 reaches = ~np.isnan(counts)
                 mean: Reading = f"no slide reaches {settings.kappa if kappa is None else kappa:g}"
                 if reaches.any():
