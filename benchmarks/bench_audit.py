@@ -34,6 +34,7 @@ import pyarrow as pa
 import torch
 
 from classifiers import EVERY, created, plain
+from foci.audits import null_maps
 from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
@@ -65,7 +66,9 @@ def main() -> None:
     parser.add_argument("--tiles", type=int, default=1024)
     parser.add_argument("--only", nargs="+", default=EVERY)
     parser.add_argument("--dense", action="store_true", help="every count, as --dense audits")
+    parser.add_argument("--sample", type=int, help="slides of TransMIL with content-free maps")
     options = parser.parse_args()
+    null_maps.SAMPLE = null_maps.SAMPLE if options.sample is None else options.sample
     torch.set_num_threads(1)
     head = " ".join(f"{part:>9s}" for part in (*PARTS, "whole", "plain"))
     print(f"{'classifier':17s} {head}  decided, restricted mean K of native and random", flush=True)

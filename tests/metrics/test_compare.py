@@ -242,6 +242,20 @@ def test_where_all_patients_agree_the_pseudo_patients_are_the_interval(n: int) -
     assert got.low == pytest.approx(1 - 2 * often / (n + 2))
 
 
+@pytest.mark.parametrize("n", [12, 24, 60])
+@pytest.mark.parametrize("d", [0.0, 0.5, 0.87])
+def test_intervals_cover_a_large_difference_in_few_patients(n: int, d: float) -> None:
+    """Every number of wins, by its probability; percentiles of the patients alone missed .87."""
+    wins = np.arange(n + 1)
+    chance = stats.binom.pmf(wins, n, (1 + d) / 2)
+    found = [won(k, n - k) for k in wins.tolist()]
+    inside = [one.low <= d <= one.high for one in found]
+    assert 0.90 <= chance[inside].sum() < 1
+    ends = [2 * stats.binom.ppf([0.025, 0.975], n, k / n) / n - 1 for k in wins]
+    alone = [low <= d <= high for low, high in ends]
+    assert (chance[alone].sum() < 0.81) == (d == 0.87 and n < 60)
+
+
 def test_every_patient_weighs_the_same() -> None:
     # eleven patients lose their only slide, the twelfth wins a hundred
     a, cases = [3] * 11 + [1] * 100, [*range(11), *[11] * 100]

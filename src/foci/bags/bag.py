@@ -157,8 +157,8 @@ class Bag:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             # Sums of half-precision numbers are exact in float64: no order of summation matters.
-            head = self.features[:, :FINGERPRINT_COLUMNS].astype(np.float16)
-            chosen = np.argsort(-head.sum(axis=1, dtype=np.float64), kind="stable")
+            head = self.features[:, :FINGERPRINT_COLUMNS].astype(np.float16).astype(np.float64)
+            chosen = np.argsort(-head.sum(axis=1), kind="stable")
             rows = self.features[chosen[:FINGERPRINT_TILES]].astype("<f2") + np.float16(0)
         sha = hashlib.sha256(f"{self.n_total} {self.width}\n".encode())
         for row in sorted(row.tobytes() for row in rows):

@@ -161,26 +161,34 @@ def least_ratios(
     lowest = np.where(mass > 0, np.minimum(lowest, extra), lowest)
     bound: Floats = lowest.copy()
     todo = np.flatnonzero(lightest > _WEIGHTLESS)
-    v, w = values[todo], np.broadcast_to(weights, values.shape)[todo]
+    shared = len(weights) == 1  # by all rows: never copied
+    v, w = values[todo], weights if shared else weights[todo]
     v0, w0 = extra[todo], mass[todo]
     rounding = values.shape[1] * _EPSILON * np.maximum(np.abs(v).max(axis=1), np.abs(v0))
-    rho = (np.einsum("qn,qn->q", v, w) + w0 * v0) / (w.sum(axis=1) + w0)
+    rho = (_row_products(v, w) + w0 * v0) / (w.sum(axis=1) + w0)
     rho = np.minimum(rho, most)
     light = bool(weights.min() < _LIGHT)
     while todo.size:
-        terms = w * (v - rho[:, None])
+        terms = v - rho[:, None]
+        terms *= w
         last = np.maximum(_above_smallest(terms, n, light), 0.0)
         chosen = (terms <= last[:, None]).astype(float)
-        total = np.einsum("qn,qn->q", chosen, w) + w0
-        excess = np.einsum("qn,qn->q", chosen, terms) + w0 * (v0 - rho)
+        total = _row_products(chosen, w) + w0
+        excess = _row_products(chosen, terms) + w0 * (v0 - rho)
         others = np.maximum(chosen.sum(axis=1) - n, 0.0) * last
         least = np.minimum(excess - others - rounding * total, 0.0)
         bound[todo] = np.maximum(bound[todo], rho + least / lightest[todo])
         step = excess / np.maximum(total, _WEIGHTLESS)
         moved = step < -rounding
         todo, rho, rounding = todo[moved], (rho + step)[moved], rounding[moved]
-        v, w, v0, w0 = v[moved], w[moved], v0[moved], w0[moved]
+        v, w, v0, w0 = v[moved], w if shared else w[moved], v0[moved], w0[moved]
     return bound
+
+
+def _row_products(rows: Floats, others: Floats) -> Floats:
+    """Row by row the sum of products; ``others`` may be one row for all."""
+    found: Floats = np.einsum("qn,qn->q", rows, np.broadcast_to(others, rows.shape))
+    return found
 
 
 def _above_smallest(terms: Floats, n: int, light: bool) -> Floats:
@@ -192,8 +200,9 @@ def _above_smallest(terms: Floats, n: int, light: bool) -> Floats:
     if light:
         found: Floats = np.partition(terms, n - 1, axis=1)[:, n - 1]
         return found
-    short = np.partition(terms.astype(np.float32), n - 1, axis=1)[:, n - 1]
-    return np.nextafter(short, np.float32(np.inf)).astype(np.float64)
+    short = terms.astype(np.float32)
+    short.partition(n - 1, axis=1)
+    return np.nextafter(short[:, n - 1], np.float32(np.inf)).astype(np.float64)
 
 
 class Rows:
@@ -311,7 +320,8 @@ class ReluHead:
         signs = np.where(self.totals > 0, 1.0, -1.0)
         terms = signs[:, None] * (self.weights * self.hidden)
         last = np.maximum(_above_smallest(terms, n, bool(self.weights.min() < _LIGHT)), 0.0)
-        smallest = np.minimum(terms, last[:, None]).sum(axis=1) - (terms.shape[1] - n) * last
+        np.minimum(terms, last[:, None], out=terms)
+        smallest = terms.sum(axis=1) - (terms.shape[1] - n) * last
         sure = smallest > self.unsure
         low = np.where(sure & (signs > 0), 0.0, -np.inf)
         high = np.where(sure & (signs < 0), 0.0, np.inf)

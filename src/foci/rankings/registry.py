@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +52,7 @@ class RankingMethod:
     function: RankingFunction
     needs: tuple[Need, ...]
 
-    @property
+    @cached_property
     def options(self) -> Mapping[str, inspect.Parameter]:
         """The function's options by name: its parameters after the bag."""
         _, *parameters = inspect.signature(self.function).parameters.values()

@@ -119,9 +119,10 @@ class PooledTiles:
         at_once = 1
         if self._terms is not None and not self._vanishes(sequences[:, 0]):
             at_once = max(1, _SUMMED_AT_ONCE // (int(asked[-1]) * self._terms[0].numel()))
-        parts = [self._pooled(some, asked) for some in torch.split(sequences, at_once)]
+        blocks = torch.split(sequences, at_once)
         # order by order: a readout of more rows may round another way
-        logits = torch.stack([self.read(pooled) for part in parts for pooled in part])
+        each = [self.read(pooled) for some in blocks for pooled in self._pooled(some, asked)]
+        logits = torch.stack(each)
         return logits.flip(1) if falling else logits
 
     def _vanishes(self, tiles: Tensor) -> bool:
