@@ -162,7 +162,8 @@ def _shown(name: str, runs: Path, reports: Path) -> str:
 def soften(model: Path, out: Path) -> Path:
     """The classifier with its logits divided: every decision stays, with less confidence."""
     softer, record = foci.backbones.load(model), read_record(model)
-    for one in softer.head[-1].parameters():
+    head = [one for name, one in softer.named_parameters() if name.startswith("head.")]
+    for one in head[-2:]:
         one.data /= SOFTENED
     return save(softer, out, classes=record.classes)
 

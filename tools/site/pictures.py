@@ -30,7 +30,7 @@ REPORTS = ROOT / "build" / "pictured"
 IMAGES = DOCS / "images"
 OPEN = "demo-0018-1"
 """The slide whose panel is shown: the map and the best order find its deciding tiles."""
-COLOURS = 128
+COLOURS = 256
 """Of the palette of a PNG: a report has few colours, and a smaller file loads sooner."""
 
 NUMBERED = """places => {
@@ -72,6 +72,7 @@ class Shot:
 
 SHOTS = (
     Shot("report", height=785),
+    Shot("report-phone", width=390, height=1012),
     Shot(
         "report-annotated",
         height=785,
@@ -135,7 +136,8 @@ def take(browser: Browser, report: Path, shot: Shot, *, dark: bool) -> bytes:
 def save(png: bytes, path: Path) -> None:
     """Write a screenshot with a palette of few colours."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    picture.save(path, optimize=True)
 
 
 if __name__ == "__main__":

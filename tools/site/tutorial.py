@@ -29,7 +29,7 @@ NUMBER = re.compile("[-\u2212+]?" r"\d[\d,]*(?:\.\d+)?")
 FOLDER = re.compile(r"/\S*/")
 PROGRESS = re.compile(r".+: \d+/\d+, .+ left\s*")
 """A line that only a slow machine prints."""
-SECONDS = re.compile(r"\d+(?:\.\d+)? s\b")
+SECONDS = re.compile(r"\d+(?:\.\d+)? (?:s|min)\b")
 HOME = "/home/you"
 """What the page shows in the place of the folder that the commands ran in."""
 DOTS = "\n\n...\n"

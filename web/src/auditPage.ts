@@ -46,7 +46,7 @@ const CHART = 372;
 function shaded({ lines }: Carried): HTMLElement | string {
   const banded = Object.values(lines).some(({ low }) => low.some((end) => end !== null));
   const said =
-    "Shaded: each line's interval over patients. Orders are compared slide by slide: shades may overlap.";
+    "Shaded: intervals over patients. Orders are compared slide by slide: shades may overlap.";
   return banded ? h("figcaption", {}, said) : "";
 }
 
