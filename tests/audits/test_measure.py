@@ -26,6 +26,7 @@ from foci.audits.measure import (
     whole_slides,
 )
 from foci.errors import FociError
+from foci.files import spill
 from foci.metrics import decisive_points, drops_on_grid, operating_points, stack
 from tests.makers.curves import CLASSES, Settings, curve, random_table, slides, table, two
 
@@ -354,6 +355,22 @@ def test_bands() -> None:
     band = mean_curve(ks[:1], [np.array([[[0.97]], [[0.93]], [[0.98]]])], over_orders=True)
     assert (band.low, band.high) == ([0.93], [0.98])
     assert band.mean == pytest.approx([0.96])
+
+
+def test_what_does_not_fit_into_memory_is_measured_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    curves, known = made(2), slides(list("ABCDE"), [B, T, None, T, B], SIZES)
+    whole = measure_slides(curves, known, CLASSES, Settings())
+    monkeypatch.setattr(spill, "LARGE", 1)
+    monkeypatch.setattr(module, "_NUMBERS_AT_ONCE", 16)
+    found = measure_slides(curves, known, CLASSES, Settings())
+    assert isinstance(found.kept, spill.Spilled)
+    assert found.mean_curves == whole.mean_curves
+    for view, own in whole.tables.items():
+        for name in COLUMNS:
+            np.testing.assert_array_equal(getattr(found.tables[view], name), getattr(own, name))
+        again, threshold = found.of("random", view), own.thresholds[0]
+        expected = whole.of("random", view).at("decisive_at", threshold)
+        np.testing.assert_array_equal(again.at("decisive_at", threshold), expected)
 
 
 def test_the_largest_slide_gives_the_counts() -> None:

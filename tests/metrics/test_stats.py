@@ -82,7 +82,13 @@ def test_patients_in_chunks_are_drawn_as_one_multinomial(monkeypatch: pytest.Mon
     """Means, variances and covariances of Multinomial(C, 1/C), within and between chunks."""
     monkeypatch.setattr(module, "PATIENTS_AT_ONCE", 3)
     n, n_boot = 8, 60_000
-    weights = module._drawn(n, n_boot, 1).astype(np.float64)
+    drawn = module._drawn(n, n_boot, 1)
+    assert isinstance(drawn, module.SpilledWeights)
+    assert drawn.shape == (n_boot, n)
+    weights = drawn[:, np.arange(n)].astype(np.float64)
+    monkeypatch.setattr(module, "_CHUNKS_IN_MEMORY", 3)
+    np.testing.assert_array_equal(module._drawn(n, n_boot, 1), weights)
+    np.testing.assert_array_equal(drawn[5:9, np.array([7, 0])], weights[5:9, [7, 0]])
     assert (weights.sum(axis=1) == n).all()
     np.testing.assert_allclose(weights.mean(axis=0), 1, atol=0.02)
     expected = np.eye(n) - 1 / n

@@ -46,7 +46,7 @@ from foci.audits.settings import (
     null_counts,
 )
 from foci.errors import FociError
-from foci.files.spill import LARGE, Spilled, spilled
+from foci.files.spill import Spilled, spilled
 from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import area_differences, each_against
@@ -66,6 +66,7 @@ REFERENCES = ("the length of the feature", "the length of the feature, shortest 
 """The last of the content-free maps, after the random directions; they have no vote."""
 
 _TOGETHER = 1536  # curves that are measured in one go
+_NUMBERS_AT_ONCE = 2**22  # of mean curves, 32 MB
 MOST_SURE = 0.7
 """Share of sure slides below which the relative answers stand beside the others."""
 _MOST = 0.5
@@ -940,8 +941,8 @@ def view_rows(view: View, labels: Integers, arrays: Arrays) -> Integers:
 def mean_curves(shards: Sequence[Shard]) -> dict[View, dict[str, CurveBand]]:
     """Mean confidence at every count that all slides have, by view and ranking.
 
-    A slide that is too small for a count keeps its last value. Only the curves of one ranking are
-    in memory at a time, and of random orders only their sums.
+    A slide that is too small for a count keeps its last value. Only some counts of the curves of
+    one ranking are in memory at a time, and of random orders only their sums.
     """
     names = list(dict.fromkeys(ranking for ranking, _ in shards[0].facts["orders"]))
     labelled = any((shard.arrays["labels"] >= 0).any() for shard in shards)
@@ -960,7 +961,7 @@ def mean_curves(shards: Sequence[Shard]) -> dict[View, dict[str, CurveBand]]:
             parts = [ks]
             if name != RANDOM:  # all slides at some of the counts are in memory
                 n_slides = sum(len(rows) for _, rows in used)
-                n_parts = min(-(-8 * n_slides * len(ks) // (8 * LARGE)), len(ks) // 2)
+                n_parts = min(-(-n_slides * len(ks) // _NUMBERS_AT_ONCE), len(ks) // 2)
                 parts = np.array_split(ks, max(n_parts, 1))  # sums of one count round otherwise
             bands = [
                 mean_curve(
