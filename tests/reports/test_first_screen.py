@@ -92,6 +92,28 @@ def test_few_sure_slides_are_said_with_the_relative_answer(audit: StoredAudit) -
     assert "on the slides counted above" in found.definition
 
 
+@pytest.mark.parametrize(
+    ("sure", "every", "said"),
+    [
+        ([], [], "the answer is also Yes."),
+        (["B"], ["B"], "the answer is also Yes, only on B."),
+        (["B"], [], "the answer is Yes, not only on B."),
+        ([], ["A", "B"], "the answer is Yes, only on A, B."),
+    ],
+)
+def test_a_limit_to_some_classes_is_said_of_all_slides_too(
+    audit: StoredAudit, sure: list[str], every: list[str], said: str
+) -> None:
+    summary = recompute(audit, kappa=0.94)
+    told = summary.answers
+    own = told.map.model_copy(update={"answer": "yes", "only": sure})
+    limited = {"map": "yes", "only": every}
+    relative = [one.model_copy(update=limited) for one in told.relative]
+    told = told.model_copy(update={"map": own, "relative": relative})
+    found = first_screen(summary.model_copy(update={"answers": told}), audit.manifest)
+    assert found.notices[0][1] == f"Over all slides, sure or not, {said}"
+
+
 def test_where_no_slide_is_sure_the_word_is_the_relative_one(multiclass: StoredAudit) -> None:
     summary = multiclass.summary
     assert summary.answers.map.answer == "not assessable"

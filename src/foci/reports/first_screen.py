@@ -118,14 +118,20 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
             ("Not the model's own map.", f"{name} gives no tile attention; this is a stand-in.")
         )
     if few:
-        all_slides = "over all slides, sure or not"
+        sure = "clear" if summary.output in SCALARS else "sure"
+        all_slides = f"over all slides, {sure} or not"
         if in_use is not None:
             more = f"So this answer is {all_slides}."
         elif relative is None:
             more = ""
         else:
-            also = "also " * (relative.map == belief)
-            more = f"{all_slides.capitalize()}, the answer is {also}{WORDS[relative.map]}."
+            limit, same = "", relative.map == belief
+            if relative.only:
+                limit = f", only on {listed(relative.only)}"
+            elif same and only:
+                limit = f", not only on {listed(only)}"
+            also = "also " * (same and relative.only == only)
+            more = f"{all_slides.capitalize()}, the answer is {also}{WORDS[relative.map]}{limit}."
         notices.append((_few_sure(summary), more))
     full = summary.full_bag
     performance_ = performance(full)
