@@ -136,7 +136,7 @@ def take(browser: Browser, report: Path, shot: Shot, *, dark: bool) -> bytes:
 def save(png: bytes, path: Path) -> None:
     """Write a screenshot with a palette of few colours."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    picture = picture.quantize(COLOURS, kmeans=4, dither=Image.Dither.NONE)
     picture.save(path, optimize=True)
 
 
