@@ -1,8 +1,8 @@
 """Kill an audit with two workers, or one of its workers, again and again, and let it end.
 
-``python -m tests.kill_workers 16`` kills each of 16 runs four times, at random moments. After each no
-process may be left for more than 15 seconds, and in the end the folder must hold the bytes of a run
-that was never stopped.
+``python -m tests.kill_workers 16`` kills each of 16 runs four times, at random moments. After each
+kill no process may be left for more than 15 seconds, and in the end the folder must hold the bytes
+of a run that was never stopped.
 """
 
 from __future__ import annotations

@@ -42,6 +42,6 @@ export function colourBar(kMax: number): HTMLElement {
     "div",
     { class: "colour-legend" },
     svg,
-    h("p", {}, "Outline: not revealed. Dot: revealed in both. Ring: the tile revealed last."),
+    h("p", {}, "Grey: not revealed. Dot: revealed in both. Ring: the tile revealed last."),
   );
 }
