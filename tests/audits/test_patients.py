@@ -65,8 +65,7 @@ def test_the_deciding_slide_is_found_and_numbers_are_those_of_joined_files(tmp_p
         if row["deciding_tiles"] is not None:
             found.setdefault(row["case_id"], []).append((row["deciding_tiles"], row["slide_id"]))
     right = [max(own)[1] == carrying[case] for case, own in found.items()]
-    assert len(right) >= 10
-    assert np.mean(right) >= 0.9
+    assert sum(right) >= 0.9 * len(done.slides)
     assert any("the deciding tiles lie on 1 of 3 slides" in note for note in done.manifest.notes)
     table = (tmp_path / "audit" / "tables" / "deciding_slides.csv").read_text().splitlines()
     assert table[0] == "case_id,slide_id,n_tiles,deciding_tiles"

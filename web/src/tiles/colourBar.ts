@@ -46,7 +46,7 @@ export function colourBar(kMax: number, onTissue: boolean): HTMLElement {
     h(
       "p",
       {},
-      onTissue ? "Outline: revealed. " : "Outline: not revealed. ",
+      onTissue ? "Outline: revealed. " : "Grey: not revealed. ",
       "Dot: revealed in both. Ring: the tile revealed last.",
     ),
   );
