@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import shutil
 import sys
 import time
@@ -102,7 +101,7 @@ def make(folder: Path, n: int) -> float:
 
 def reduce(folder: Path, n: int) -> None:
     """What the end of an audit does, and what it costs."""
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    base = peak_memory()
     start, shards = time.process_time(), Shards(folder)
     _, means = shards.finish(n_shards(n, SETTINGS.block), [str(i) for i in range(n)], [])
     audit = StoredAudit(folder)
@@ -115,7 +114,7 @@ def reduce(folder: Path, n: int) -> None:
     summed = time.process_time()
     write_tables(folder / TABLES, summary, measured, audit.slides, ())
     done = time.process_time()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    peak = peak_memory()
     print(
         f"{n:>8,} slides: {done - start:6.1f} s (receipts {read - start:.1f}, joined "
         f"{joined - read:.1f}, summary {summed - joined:.1f}, tables {done - summed:.1f}), "
@@ -123,6 +122,12 @@ def reduce(folder: Path, n: int) -> None:
         f"{peak:,.0f} MB at most",
         flush=True,
     )
+
+
+def peak_memory() -> float:
+    """MB of this process at most; ``ru_maxrss`` would count the process that started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1e3
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ class Spilled:
         self._file, self._one = tempfile.TemporaryFile(prefix="foci-"), threading.Lock()  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         for row in array:
-            self._file.write(np.ascontiguousarray(row).reshape(-1).view(np.uint8))
+            self._file.write(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data)
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -51,7 +51,7 @@ class Spilled:
         found = np.empty((len(wanted), *self.shape[1:]), self.dtype)
         with self._one:
             self._file.seek(wanted.start * math.prod(self.shape[1:]) * self.dtype.itemsize)
-            self._file.readinto(found.reshape(-1).view(np.uint8))
+            self._file.readinto(found.reshape(-1).view(np.uint8).data)
         return found
 
 
