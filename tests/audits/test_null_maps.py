@@ -181,6 +181,10 @@ def test_a_transformer_deletes_a_sample_of_sure_slides_at_three_counts(
     null = found.answers.map.null
     assert null is not None
     assert (null.n_maps, null.n_slides, null.sampled) == (FEW_MAPS, 6, True)
+    wins, cases = found.measured().null_wins("native"), found.measured().slides.cases
+    assert not np.isnan(wins[sampled]).any()
+    own = [[wins[i] for i in np.flatnonzero(sampled) if cases[i] == one] for one in set(cases)]
+    assert null.d == pytest.approx(np.mean([np.mean(one) for one in own if one]))
 
 
 def test_nothing_is_believed_where_slides_are_too_small(cohort: Cohort, tmp_path: Path) -> None:
