@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
@@ -175,7 +176,8 @@ class Shared:
 
     def __init__(self) -> None:
         self.own = self.workers = 0.0
-        reveal, end = audit_run.reveal_shards, Processes.__exit__
+        reveal: Callable[..., None] = vars(audit_run)["reveal_shards"]
+        end = Processes.__exit__
 
         def revealed(*given: Any, **options: Any) -> None:
             start = time.process_time()
@@ -189,7 +191,8 @@ class Shared:
                 self.workers += ticks / os.sysconf("SC_CLK_TCK")
             end(pool, *error)
 
-        audit_run.reveal_shards, Processes.__exit__ = revealed, ended  # type: ignore[assignment, method-assign]
+        vars(audit_run)["reveal_shards"] = revealed
+        Processes.__exit__ = ended  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
