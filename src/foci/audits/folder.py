@@ -219,7 +219,11 @@ def read_table(path: str | Path, schema: pa.Schema) -> pa.Table:
     """Read a Parquet file; ``pq.read_table`` and ``to_numpy`` load pandas where it is installed."""
     with pq.ParquetFile(path) as file:
         table = file.read(columns=schema.names)
-    return table if table.schema.equals(schema) else table.select(schema.names).cast(schema)
+    if table.schema.equals(schema):
+        return table
+    table = table.select(schema.names)
+    _check_filled(table, schema)
+    return table.cast(schema)
 
 
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
