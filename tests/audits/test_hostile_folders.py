@@ -72,6 +72,11 @@ TABLES = {
         with_column("n_tiles", lambda n: pa.nulls(n, pa.int32())),
         r"slides.parquet: cannot be read \(column n_tiles has empty cells\)",
     ),
+    "a part of an outcome": (
+        SLIDES,
+        with_column("outcome", lambda n: pa.array([[None]] * n, pa.list_(pa.float64()))),
+        r"slides.parquet: cannot be read \(column outcome has empty cells\)",
+    ),
 }
 
 
@@ -118,6 +123,14 @@ def test_a_summary_that_contradicts_itself_is_refused(name: str, folder: Path, f
     line = foci.refused("report", folder, "--accept-changed")
     assert "summary.json: is damaged" in line
     assert message in line
+
+
+def test_a_chart_at_a_threshold_of_its_own_is_refused(folder: Path, foci: Foci) -> None:
+    summary = json.loads((folder / SUMMARY).read_text())
+    summary["carried"]["relative"] = 0.123
+    (folder / SUMMARY).write_text(json.dumps(summary))
+    line = foci.refused("report", folder, "--accept-changed")
+    assert "threshold 0.123: was not measured" in line
 
 
 def test_numbers_of_any_size_are_shown(folder: Path) -> None:

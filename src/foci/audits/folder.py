@@ -235,6 +235,8 @@ def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
         for row in rows:
             for name in ("outcome", "label_outputs"):
                 row[name] = row[name] and tuple(row[name])
+                if None in (row[name] or ()):
+                    raise ValueError(f"column {name} has empty cells")
         slides += [AuditedSlide(**row) for row in rows]
     return tuple(slides)
 

@@ -411,6 +411,8 @@ class Measured:
 
     def at(self, name: Literal["msk_at", "decisive_at"], threshold: Threshold) -> Floats:
         """``[O, S]`` counts at one threshold."""
+        if threshold not in self.thresholds:
+            raise FociError(f"threshold {threshold.value:g}", "was not measured", AGAIN)
         every, place = self._columns[name][self._places], self.thresholds.index(threshold)
         return self._cut(np.ascontiguousarray(every[..., place]))
 
