@@ -191,7 +191,7 @@ def test_decisive_k_needs_both_conditions_at_a_count_known_in_both_directions() 
     assert (steady.decisive.item(), steady.flips_back.item()) == (2, False)
     assert steady.at("decisive_at", Threshold(0.7)).item() == 1
     assert steady.at("msk_at", Threshold(0.7)).item() == 1
-    with pytest.raises(ValueError, match="not in tuple"):
+    with pytest.raises(FociError, match=r"threshold 0\.4: was not measured"):
         steady.at("msk_at", Threshold(0.4))
 
 
