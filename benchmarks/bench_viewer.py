@@ -106,7 +106,7 @@ def main() -> None:
         if not options.starve_only:
             measure(address, process.pid, options.seconds)
         starve(address, options.seconds)
-    print(f"the server has written {(folder / 'log').stat().st_size} bytes (target 100 kB)")
+        print(f"the server has written {(folder / 'log').stat().st_size} bytes (target 100 kB)")
 
 
 def measure(address: str, pid: int, seconds: float) -> None:
