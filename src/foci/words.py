@@ -109,6 +109,15 @@ def decimals(value: float, digits: int) -> str:
     return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
 
 
+def p_value(value: float) -> str:
+    """Format a p-value.
+
+    >>> p_value(0.0004), p_value(0.0315)
+    ('p < 0.001', 'p = 0.032')
+    """
+    return "p < 0.001" if value < 0.001 else f"p = {decimals(value, 3)}"
+
+
 def in_percent(share: float) -> str:
     """Format a share as a whole percentage.
 

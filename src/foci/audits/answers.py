@@ -70,7 +70,7 @@ from foci.metrics.decisive import (
 from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
 from foci.outputs import MEANING, SCALARS
-from foci.words import counted, decimals, in_percent
+from foci.words import counted, decimals, in_percent, p_value
 
 CANDIDATES = (MINIMAL, EVIDENCE, SELECTOR)
 """Rankings that may be a better order where no readout was chosen, the first that was run."""
@@ -785,7 +785,7 @@ def axis_sentences(comparison: OrderComparison) -> list[str]:
             f"{_RESULTS[axis.result]}. Ahead on {counted(axis.wins, 'slide')}, behind on "
             f"{axis.losses}, equal on {axis.ties} ({counted(axis.n_cases, 'patient')}: "
             f"{axis.case_wins} ahead, {axis.case_losses} behind); {_medians(axis)}net share "
-            f"{signed(axis.d)} ({ends}; p {_pvalue(axis.pvalue)})."
+            f"{signed(axis.d)} ({ends}; {p_value(axis.pvalue)})."
         )
     return lines
 
@@ -801,10 +801,6 @@ def _medians(axis: AxisComparison) -> str:
         return ""
     ratio = "" if axis.ratio is None else f", ratio {decimals(axis.ratio, 2)}"
     return f"medians {number(axis.first)} and {number(axis.second)}{ratio}; "
-
-
-def _pvalue(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {decimals(value, 3)}"
 
 
 def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:

@@ -19,14 +19,13 @@ from foci.reports.text import (
     Tone,
     fixed,
     is_stand_in,
-    p_value,
     percent,
     performance,
     plain_name,
     tiles,
     tone_of,
 )
-from foci.words import counted, listed
+from foci.words import counted, listed, p_value
 
 QUESTION = "Can I believe this heat map?"
 

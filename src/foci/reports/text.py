@@ -27,7 +27,7 @@ from foci.audits.records import (
 from foci.audits.settings import NATIVE, AuditSettings, View
 from foci.metrics import seed_spread
 from foci.reports.models import AuditPayload, Fate
-from foci.words import PLAIN_NAMES, counted, decimals, in_percent
+from foci.words import PLAIN_NAMES, counted, decimals, in_percent, p_value
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
@@ -65,15 +65,6 @@ def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str
     if low is None or high is None:
         return ""
     return f"{signed(low, digits)} to {signed(high, digits)}"
-
-
-def p_value(value: float) -> str:
-    """Format a p-value.
-
-    >>> p_value(0.0004), p_value(0.0315)
-    ('p < 0.001', 'p = 0.032')
-    """
-    return "p < 0.001" if value < 0.001 else f"p = {fixed(value)}"
 
 
 def tiles(value: float | None) -> str:
