@@ -60,7 +60,7 @@ def test_hashes(audited: StoredAudit) -> None:
     (selector,) = found.selectors
     weights = found.files["selectors/seed-0/selector.safetensors"]
     assert (selector.seed, selector.weights_sha256) == (0, weights)
-    lines = "".join(f"{s.slide_id} {s.features_sha256}\n" for s in audited.slides)
+    lines = "".join(f"{s.slide_id} {s.features_xxh3}\n" for s in audited.slides)
     assert found.features_sha256 == hashlib.sha256(lines.encode()).hexdigest()
 
 

@@ -305,7 +305,7 @@ def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
 def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     """Compare features pair by pair: two of three audits may share slides that the third lacks."""
     seen = [
-        {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in audit.slides}
+        {slide.slide_id: (slide.n_tiles, slide.features_xxh3) for slide in audit.slides}
         for audit in audits
     ]
     differ = []
@@ -369,11 +369,11 @@ def agreement_csv(pairs: Sequence[MapAgreement]) -> str:
 def _agreement(
     name: str, audit: StoredAudit, other_name: str, other: StoredAudit
 ) -> MapAgreement | None:
-    known = {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in other.slides}
+    known = {slide.slide_id: (slide.n_tiles, slide.features_xxh3) for slide in other.slides}
     case_of = {
         slide.slide_id: slide.case_id
         for slide in audit.slides
-        if known.get(slide.slide_id) == (slide.n_tiles, slide.features_sha256)
+        if known.get(slide.slide_id) == (slide.n_tiles, slide.features_xxh3)
     }
     columns = [_map_column(one) for one in (audit, other)]
     if not case_of or None in columns:

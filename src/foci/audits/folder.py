@@ -149,7 +149,7 @@ class AuditedSlide:
     Attributes:
         n_tiles: Candidate tiles; 0 if it could not be read.
         patch_size: Side of a tile in that unit, or None.
-        features_sha256: SHA-256 of the candidate tiles' features in float32.
+        features_xxh3: XXH3, 128 bits, of the candidate tiles' features in float32.
         skipped: Why the slide was skipped, in one line; None if it was audited.
         encoder: Tile encoder that the feature file names, or None.
         n_zero: Candidate tiles whose features are all zero; None if it could not be read.
@@ -174,7 +174,7 @@ class AuditedSlide:
     n_total: int = 0
     unit: str = "px"
     patch_size: int | None = None
-    features_sha256: str = ""
+    features_xxh3: str = ""
     skipped: str | None = None
     encoder: str | None = None
     n_zero: int | None = None

@@ -124,7 +124,7 @@ class Manifest(ManifestHead):
         sources: Where model and cohort came from.
         threads: Of torch, in every process that computed curves.
         started: When the run began, in UTC.
-        features_sha256: SHA-256 over the features of all audited slides.
+        features_sha256: SHA-256 over the hashes of the features of all audited slides.
         readout: How the validation slides chose the readout; None where they did not.
         notes: Sentences for the report.
         answers: The answers of the summary in a few words, by question.

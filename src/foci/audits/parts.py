@@ -346,6 +346,6 @@ def _parquet(groups: Sequence[pa.Table], repeated: Sequence[str]) -> bytes:
 
 
 def features_digest(slides: Iterable[AuditedSlide]) -> str:
-    """SHA-256 over the features of all audited slides."""
-    lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
+    """SHA-256 over the hashes of the features of all audited slides."""
+    lines = (f"{s.slide_id} {s.features_xxh3}\n" for s in slides if s.skipped is None)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
