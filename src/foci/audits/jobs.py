@@ -272,24 +272,22 @@ def tail_counts(last: int, n_tiles: int, direction: Direction) -> NDArray[np.int
 
 def first_decisive(
     kept: NDArray[np.float64], left: NDArray[np.float64], target: int, needed: Sequence[float]
-) -> NDArray[np.int64]:
-    """Steps at which the decision first flips, and at which tiles first decide, by confidence.
+) -> set[int]:
+    """Steps at which tiles first decide, at every confidence, and at which the decision flips.
 
-    From probabilities ``[K, C]`` of the first tiles, and without them; -1 where they never do.
-    Tiles decide if the decision flips without them, or, after the paper, if hardly any of its
-    probability is left.
+    From probabilities ``[K, C]`` of the first tiles, and without them.
 
     >>> kept = np.array([[0.6, 0.4], [0.2, 0.8], [0.1, 0.9], [0.0, 1.0]])
     >>> left = np.array([[0.4, 0.6], [0.4, 0.6], [0.6, 0.4], [0.7, 0.3]])
     >>> first_decisive(kept, left, 1, [0.8, 0.95])
-    array([ 2,  2,  3, -1, -1])
+    {2, 3}
     """
     flips, sure = left.argmax(axis=1) != target, kept[:, target].copy()
     sure[kept.argmax(axis=1) != target] = -1.0
     enough = sure >= np.array(needed)[:, None]
     drops = left[:, target] <= PAPER_BETA
     conditions = np.concatenate([flips[None], flips & enough, drops & enough])
-    return np.where(conditions.any(axis=1), conditions.argmax(axis=1), -1)
+    return {*conditions.argmax(axis=1)[conditions.any(axis=1)].tolist()}
 
 
 def doubtful_steps(

@@ -225,7 +225,7 @@ class SlideReveal:
         first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
         beyond = {k for k in down.tolist() if k > first}
         if self.closed_form and last > first:
-            both = self._to_the_end(deleted, bag, full, label, beyond)
+            both = list(self._to_the_end(deleted, bag, full, label, beyond))
             others = bag.curves(inserted[len(deleted) :], torch.from_numpy(up))
             alone = [*(own[0] for own in both), *((up, probs.numpy()) for probs in others)]
             return alone, [own[1] for own in both]
@@ -253,57 +253,36 @@ class SlideReveal:
         full: NDArray[np.float64],
         label: int | None,
         reported: set[int],
-    ) -> list[tuple[Points, Points]]:
+    ) -> Iterator[tuple[Points, Points]]:
         """Both curves of every order, in closed form, from every count that leaves a tile.
 
         Every count up to ``k_max`` is kept; beyond it a grid, those reported, and the first to
-        decide. That is looked for among all counts, unless fewer tiles decide already: in the
-        classifier's own precision, and in float64 where rounding could move it.
+        decide. All are tried in the classifier's own precision, and in float64 where rounding could
+        move the first that decides.
         """
         first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
         ways: tuple[Direction, ...] = ("insert", "delete")
-        needed = {
-            target: [*self.settings.kappas, *(s * float(full[target]) for s in SHARES)]
-            for target in {int(full.argmax())} | ({label} if label is not None else set())
-        }
-        near = np.arange(1, first + 1)
-        both = [bag.curves(orders, torch.from_numpy(near), way) for way in ways]
-        curves = [(alone.numpy(), without.numpy()) for alone, without in zip(*both, strict=True)]
-        undecided = [
-            any((first_decisive(*own, *asked) < 0).any() for asked in needed.items())
-            for own in curves
-        ]
-        grid = np.array(sorted({*far_counts(first, last)} | reported))
-        found: dict[int, tuple[Points, Points]] = {}
-        for far, searched in ((np.arange(first + 1, last + 1), True), (grid, False)):
-            group = [place for place, so in enumerate(undecided) if so == searched]
-            beyond = [
-                [
-                    bag.curves([orders[place] for place in group], ks, way, rechecked=0)
-                    for ks in torch.split(torch.from_numpy(far), COUNTS_AT_ONCE)
-                ]
-                for way in ways
-            ]
-            for step, place in enumerate(group):
-                alone, without = (torch.cat([own[step] for own in way]).numpy() for way in beyond)
-                kept = np.isin(far, grid)
-                for target, enough in needed.items() if searched else ():
-                    if bag.margin:
-                        again = doubtful_steps(alone, without, target, enough, bag.margin)
-                        if len(again):
-                            exact = torch.from_numpy(far[again])
-                            alone[again], without[again] = (
-                                bag.exact_curve(orders[place], exact, way).numpy() for way in ways
-                            )
-                    steps = first_decisive(alone, without, target, enough)
-                    kept[steps[steps >= 0]] = True
-                ks = np.append(near, far[kept])
-                up, down = curves[place]
-                found[place] = (
-                    (ks, np.concatenate([up, alone[kept]])),
-                    (ks, np.concatenate([down, without[kept]])),
-                )
-        return [found[place] for place in range(len(orders))]
+        blocks = torch.split(torch.arange(1, last + 1), COUNTS_AT_ONCE)
+        parts = [[bag.curves(orders, ks, way, rechecked=first) for ks in blocks] for way in ways]
+        grid = {*range(1, first + 1), *far_counts(first, last)} | reported
+        targets = {int(full.argmax())} | ({label} if label is not None else set())
+        for place, order in enumerate(orders):
+            alone, without = (torch.cat([own[place] for own in part]).numpy() for part in parts)
+            far_alone, far_without = alone[first:], without[first:]
+            counts = set(grid)
+            for target in targets:
+                needed = [*self.settings.kappas, *(s * float(full[target]) for s in SHARES)]
+                if bag.margin:
+                    again = doubtful_steps(far_alone, far_without, target, needed, bag.margin)
+                    if len(again):
+                        exact = torch.from_numpy(first + 1 + again)
+                        far_alone[again], far_without[again] = (
+                            bag.exact_curve(order, exact, way).numpy() for way in ways
+                        )
+                steps = first_decisive(far_alone, far_without, target, needed)
+                counts |= {first + 1 + step for step in steps}
+            ks = np.array(sorted(counts), dtype=np.int64)
+            yield (ks, alone[ks - 1]), (ks, without[ks - 1])
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:
