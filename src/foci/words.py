@@ -16,10 +16,10 @@ from typing import Any
 def counted(n: int, what: str) -> str:
     """A number and its noun, singular or plural.
 
-    >>> counted(1, "slide"), counted(3, "slide")
-    ('1 slide', '3 slides')
+    >>> counted(1, "slide"), counted(3, "slide"), counted(13896, "tile")
+    ('1 slide', '3 slides', '13,896 tiles')
     """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 ANY_FLOAT = Context(prec=400)

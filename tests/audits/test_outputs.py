@@ -197,7 +197,8 @@ def test_a_number_is_cut_in_the_units_of_its_column(tmp_path: Path) -> None:
 def test_two_classes_by_either_path_are_the_same_number_for_number(tmp_path: Path) -> None:
     cohort, _ = planted(tmp_path, Outcomes.named(value="score"), slides=24)
     model, tau = attending(slope=4.0), float(np.log(9.0))
-    classes = foci.audit(model, cohort, tmp_path / "classes", progress=False, **FAST)
+    plain = replace(cohort, outcomes=None)
+    classes = foci.audit(model, plain, tmp_path / "classes", progress=False, **FAST)
     sides = foci.audit(
         model, cohort, tmp_path / "sides", output="regression", cut=0.0, tau=tau, progress=False,
         **FAST,
@@ -239,6 +240,11 @@ def test_one_output_is_asked_about(tmp_path: Path) -> None:
     [
         ({"value": "score"}, "cox", "--value score: is not what output cox is about; give --time"),
         ({"time": "days", "event": "died"}, "regression", "--time days,died: is not what output"),
+        (
+            {"value": "score"},
+            "class",
+            "--value score: is not what output class is about; give --la",
+        ),
     ],
 )
 def test_numbers_of_another_kind_are_no_truth(

@@ -726,7 +726,7 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
 
 
 def _tile_count(count: float) -> str:
-    return f"{decimals(count, 1).removesuffix('.0')} tile{'' if count == 1 else 's'}"
+    return "1 tile" if count == 1 else f"{float(decimals(count, 1)):,} tiles".replace(".0 ", " ")
 
 
 def _ends(low: float | None, high: float | None, form: Callable[[float], str]) -> str:

@@ -33,18 +33,21 @@ def with_sides(sources: Sources, settings: AuditSettings) -> tuple[Sources, Audi
     where the cut is.
     """
     output = settings.output or sources.output or "class"
+    cohort = sources.cohort
     if output == "class":
         for name in ("cut", "tau"):
             if getattr(settings, name) is not None:
                 fix = "give --output cox, hazards or regression, or leave it out"
                 raise FociError(f"--{name}", "means nothing for classes", fix)
-        names, wanted = sources.cohort.classes, settings.target_class
+        if cohort.outcomes is not None and not any(slide.label for slide in cohort):
+            cohort.outcomes.check(output)
+        names, wanted = cohort.classes, settings.target_class
         if wanted is not None and names and wanted not in names:
             fix = f"give one of {', '.join(names)}"
             raise FociError(f"--target-class {wanted}", "is no class of the model", fix)
         return sources, settings
     check_kappa(settings.kappa)
-    backbone, cohort = sources.backbone, sources.cohort
+    backbone = sources.backbone
     if cohort.outcomes is not None:
         cohort.outcomes.check(output)
     label, names = _sides(output, settings, cohort, backbone)

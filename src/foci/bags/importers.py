@@ -124,7 +124,7 @@ def detect(table: Table) -> str:
 def _choose_label(table: Table, taken: Collection[str], chosen: str | None) -> str:
     """The label column: the chosen one, or the only one that is not ``taken``."""
     if chosen is not None:
-        table.require(chosen, fix="name another with --label-column")
+        table.require(chosen, fix="name another one")
         return chosen
     free = [name for name in table.columns if name and name not in taken]
     if len(free) == 1:
@@ -350,6 +350,9 @@ _OPTIONS: dict[Output, tuple[str, ...]] = {
 }
 """Options that name the columns of every output."""
 
+_OUTPUTS: dict[Kind, Output] = {"survival": "cox", "value": "regression", "labels": "multilabel"}
+"""An output that is read from each kind of columns."""
+
 _MARKS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "0.0": 0.0, "1.0": 1.0}
 
 
@@ -401,7 +404,7 @@ class Outcomes:
     @property
     def option(self) -> str:
         """The option that names the first column."""
-        return {"survival": "--time", "value": "--value", "labels": "--label-columns"}[self.kind]
+        return _OPTIONS[_OUTPUTS[self.kind]][0]
 
     def check(self, output: Output) -> None:
         """Refuse columns that say nothing of what a model puts out.

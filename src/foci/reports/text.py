@@ -70,11 +70,11 @@ def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str
 def tiles(value: float | None) -> str:
     """Format a tile count: one decimal, none if the count is whole or large.
 
-    >>> tiles(3.25), tiles(4.0), tiles(153.6)
-    ('3.3', '4', '154')
+    >>> tiles(3.25), tiles(4.0), tiles(13895.6)
+    ('3.3', '4', '13,896')
     """
     whole = value is not None and (float(value).is_integer() or abs(value) >= 100)
-    return fixed(value, 0 if whole else 1)
+    return f"{int(fixed(value, 0)):,}" if whole else fixed(value, 1)
 
 
 def percent(value: float | None) -> str:

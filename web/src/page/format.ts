@@ -11,7 +11,8 @@ export function fixed(value: number | null | undefined, digits = 3): string {
 /** Format a tile count: one decimal, or none if it is whole or at least 100. */
 export function tiles(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NOTHING;
-  return Number.isInteger(value) || Math.abs(value) >= 100 ? fixed(value, 0) : fixed(value, 1);
+  const whole = Number.isInteger(value) || Math.abs(value) >= 100;
+  return whole ? grouped(Number(value.toFixed(0))) : fixed(value, 1);
 }
 
 export function percent(value: number | null | undefined): string {
@@ -19,9 +20,14 @@ export function percent(value: number | null | undefined): string {
   return `${fixed(100 * value, 0)}%`;
 }
 
+/** A whole number with separators: 13,896. */
+export function grouped(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
 /** A number with its noun: "1 tile", "3 tiles". */
 export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** The ends of an interval in brackets, for a table; nothing where there are none. */
