@@ -2,7 +2,7 @@
 
 The slides of one shard are revealed and measured; the shard is then copied under new names, with a
 patient per slide. ``python benchmarks/bench_scale.py FOLDER 1000 100000`` takes about five minutes,
-and 4 GB in FOLDER. Each number of slides runs in a process of its own.
+and 4 GB in FOLDER, where the reports stay. Each number of slides runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
 from foci import backbones
 from foci.audits.audit import StoredAudit
-from foci.audits.folder import PARTS, SUFFIXES, TABLES, part_name
+from foci.audits.folder import CURVES, PARTS, RANKINGS, SUFFIXES, SUMMARY, TABLES, part_name
 from foci.audits.jobs import ranking_jobs
 from foci.audits.manifest import BackboneRecord, Manifest, write_manifest
 from foci.audits.measure import Shard, mean_curves
@@ -32,9 +35,12 @@ from foci.audits.settings import AuditSettings
 from foci.audits.tables import write_tables
 from foci.bags import Bag, Slide
 from foci.bags.store import BagStore
+from foci.files.atomic import write_whole
+from foci.reports import write_report
 from foci.reveal import Revealer
 
 TILES, WIDTH, CLASSES = 256, 64, ("benign", "tumour")
+PLACES = np.stack(np.divmod(np.arange(TILES), 16), axis=1) * 256
 SETTINGS = AuditSettings(rankings=("native", "evidence", "random"))
 
 
@@ -46,7 +52,7 @@ class Drawn(BagStore):
         rng = np.random.default_rng(int(slide.slide_id))
         x = rng.standard_normal((TILES, WIDTH), dtype=np.float32)
         x[: rng.integers(4, 40), 0] += 3 if slide.label == CLASSES[1] else -3
-        return Bag(slide.slide_id, x)
+        return Bag(slide.slide_id, x, coords=PLACES, patch_size=256)
 
 
 def make(folder: Path, n: int) -> float:
@@ -75,7 +81,11 @@ def make(folder: Path, n: int) -> float:
     for number in range(1, n_shards(n, SETTINGS.block)):
         names = range(number * size, min(n, (number + 1) * size))
         for table in SUFFIXES:
-            os.link(folder / part_name(table, 0), folder / part_name(table, number))
+            copied = folder / part_name(table, 0), folder / part_name(table, number)
+            if table in (RANKINGS, CURVES):
+                under_names(*copied, names)
+            else:
+                os.link(*copied)
         os.link(shards.means_path(0), shards.means_path(number))
         own = [
             replace(slide, slide_id=str(name), case_id=str(name))
@@ -99,6 +109,19 @@ def make(folder: Path, n: int) -> float:
     return spent
 
 
+def under_names(source: Path, copy: Path, names: Sequence[int]) -> None:
+    """Copy a part of a table, its slides under other names."""
+    with pq.ParquetFile(source) as file:
+        groups = [file.read_row_group(place) for place in range(file.num_row_groups)]
+    with pq.ParquetWriter(copy, groups[0].schema, use_dictionary=["slide_id"]) as writer:
+        for group in groups:
+            place = group.column_names.index("slide_id")
+            old = group["slide_id"].to_pylist()
+            new = pa.array([str(names[int(one)]) for one in old], group.schema.types[place])
+            field = group.schema.field(place)
+            writer.write_table(group.set_column(place, field, new), row_group_size=len(group))
+
+
 def reduce(folder: Path, n: int) -> None:
     """What the end of an audit does, and what it costs."""
     base = peak_memory()
@@ -115,11 +138,15 @@ def reduce(folder: Path, n: int) -> None:
     write_tables(folder / TABLES, summary, measured, audit.slides, ())
     done = time.process_time()
     peak = peak_memory()
+    write_whole(folder / SUMMARY, summary.to_json())
+    report = write_report(StoredAudit.load(folder), folder.parent / f"report-{n}.html")
+    reported = time.process_time() - done
     print(
         f"{n:>8,} slides: {done - start:6.1f} s (receipts {read - start:.1f}, joined "
         f"{joined - read:.1f}, summary {summed - joined:.1f}, tables {done - summed:.1f}), "
         f"{(done - start) / n * 1e3:.2f} ms per slide; memory {base:,.0f} MB before, "
-        f"{peak:,.0f} MB at most",
+        f"{peak:,.0f} MB at most; report {report.stat().st_size / 1e6:.1f} MB in {reported:.1f} s, "
+        f"{peak_memory():,.0f} MB at most",
         flush=True,
     )
 

@@ -209,7 +209,7 @@ def _manifest(plan: Plan, settings: AuditSettings, hashes: dict[str, str]) -> Ma
         classes=list(_classes(plan)),
         split="test",
         slides={"train": 60, "val": 20, "audited": plan.n_slides, "skipped": 2},
-        features_xxh3="a" * 32,
+        features_sha256="a" * 64,
         selectors=[
             SelectorRecord(
                 seed=s, site="attention", recipe="default", best_epoch=9 + s,

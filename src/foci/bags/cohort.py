@@ -64,7 +64,7 @@ class Cohort:
         n_cap: int | None = None,
         mpp: float | None = None,
         cache: BagCache | str | Path | bool = True,
-        keep: int = 16,
+        keep: int = 1024,
         outcomes: Outcomes | None = None,
     ) -> Cohort:
         """Read a label table and find the feature file of every slide; no features are read yet.
@@ -87,7 +87,7 @@ class Cohort:
                 for as many as a model of ``foci train`` was trained with.
             mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
             cache: True for the user's cache folder, a folder, or False.
-            keep: Most bags held in memory at any time.
+            keep: Most bags held in memory at any time, of 512 MB together.
             outcomes: Columns of the label table that hold numbers in the place of a class.
 
         Raises:

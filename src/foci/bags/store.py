@@ -65,7 +65,7 @@ class BagStore:
         layout: Force a layout, or ``"auto"``.
         mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
         cache: On-disk cache of pre-filtered bags, or None; unused where all tiles are kept.
-        keep: Most bags held in memory at any time; fewer where they are large.
+        keep: Most bags held in memory at any time, of 512 MB together.
 
     Attributes:
         encoders: Tile encoder of every slide read so far; None where the file names none.
@@ -78,7 +78,7 @@ class BagStore:
         layout: str = "auto",
         mpp: float | None = None,
         cache: BagCache | None = None,
-        keep: int = 16,
+        keep: int = 1024,
     ) -> None:
         self.n_cap, self.layout, self.mpp, self.cache, self.keep = n_cap, layout, mpp, cache, keep
         self.encoders: dict[str, str | None] = {}

@@ -139,7 +139,7 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
     synthetic = any(note.startswith("Synthetic") for note in manifest.notes)
     split = f"{manifest.split} " if manifest.split else ""
     return FirstScreen(
-        title=f"{summary.n_slides} {split}slide{'s' * (summary.n_slides != 1)}, "
+        title=f"{counted(summary.n_slides, f'{split}slide')}, "
         f"{counted(summary.n_cases, 'patient')}",
         facts=" · ".join(
             [*(f"{name} {value}" for name, value in performance_), *["synthetic"] * synthetic]
@@ -156,7 +156,7 @@ def first_screen(summary: Summary, manifest: Manifest) -> FirstScreen:
 def _few_sure(summary: Summary) -> str:
     """That the model is sure of few slides."""
     n = summary.answers.n_decided
-    of = f"{n} of {counted(summary.answers.n_slides, 'slide')}"
+    of = f"{n:,} of {counted(summary.answers.n_slides, 'slide')}"
     if summary.output in SCALARS:
         return f"Only {of} {'is' if n == 1 else 'are'} {_CLEAR}." if n else f"No slide is {_CLEAR}."
     sure = f"The model is at least {percent(summary.kappa)} sure"
@@ -177,14 +177,14 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
         # the rule then compares the area under the remove curve
         yield "No few tiles carry a decision here: judged by what the model loses without them."
     first = f"The first {k} tiles" if k > 1 else "The first tile"
-    mine = f"{chart.count_at(chart.map, k) or 'none'} of {counted(n, 'slide')}"
-    said = f"{first} of this map {'carry' if k > 1 else 'carries'} the decision on {mine}"
+    said = f"{first} of this map {'carry' if k > 1 else 'carries'} the decision on "
+    said += f"{_or_none(chart.count_at(chart.map, k))} of {counted(n, 'slide')}"
     if RANDOM in chart.lines:
-        said += f"; as many random tiles on {chart.count_at(RANDOM, k) or 'none'}"
+        said += f"; as many random tiles on {_or_none(chart.count_at(RANDOM, k))}"
     typical = "" if chart.typical is None else f"{counted_tiles(chart.typical)} on a typical slide"
     counts = []
     if chart.best is not None:
-        counts = [f"{chart.count_at(chart.best, k)} of {n}{typical and f', and {typical}'}"]
+        counts = [f"{chart.count_at(chart.best, k):,} of {n:,}{typical and f', and {typical}'}"]
     elif typical:
         said += f". It takes {typical}"
     yield f"{said}."
@@ -197,13 +197,18 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
             # the best order is proven, but the map stays the one in use
             better = _PROVEN.get(order, better)
             best = CarriedLine(share=chart.minimum, low=[], high=[]).at(chart.ks, k)
-            counts = [f"the best possible has {int(best * n + 0.5)} of {n}"]
+            counts = [f"the best possible has {int(best * n + 0.5):,} of {n:,}"]
         # the bands of two lines may overlap: what decides is the comparison on each slide
         axes = [axis for axis in (against.necessity, against.sufficiency) if axis is not None]
         one = next((axis for axis in axes if axis.result in ("better", "worse")), axes[0])
-        wins, losses = one.wins or "none", one.losses or "none"
-        counts += [f"slide by slide better on {wins}, worse on {losses}"]
+        counts += [
+            f"slide by slide better on {_or_none(one.wins)}, worse on {_or_none(one.losses)}"
+        ]
     yield f"{better}: {'; '.join(counts)}." if counts else f"{better}."
+
+
+def _or_none(count: int) -> str:
+    return f"{count:,}" if count else "none"
 
 
 def counted_tiles(value: float) -> str:

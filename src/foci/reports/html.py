@@ -119,7 +119,7 @@ def _environment() -> Environment:
     return environment
 
 
-_COUNTS = re.compile(r"(?:\d+|none) of \d+|[\d.]+ tiles?(?= on a typical)")
+_COUNTS = re.compile(r"(?:[\d,]*\d|none) of [\d,]*\d|[\d.,]+ tiles?(?= on a typical)")
 
 
 def _with_bold_counts(sentence: str) -> Markup:

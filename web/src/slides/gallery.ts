@@ -2,6 +2,7 @@
 
 import { onResize } from "../charts/resize";
 import { h } from "../page/dom";
+import { counted, grouped } from "../page/format";
 import type { AuditPayload } from "../page/payload";
 import { slideCard } from "./card";
 
@@ -66,10 +67,10 @@ export function slideGallery(payload: AuditPayload, open: (index: number) => voi
             : kept;
     count.textContent =
       shown.length === slides.id.length
-        ? `${shown.length} slides`
+        ? counted(shown.length, "slide")
         : shown.length
-          ? `${shown.length} of ${slides.id.length} slides`
-          : `None of the ${slides.id.length} slides fits`;
+          ? `${grouped(shown.length)} of ${counted(slides.id.length, "slide")}`
+          : `None of the ${counted(slides.id.length, "slide")} fits`;
     region.scrollTop = 0;
     layOut();
   }
