@@ -61,6 +61,7 @@ from foci.metrics.answers import (
     null_pvalue,
     sensitive,
 )
+from foci.metrics.compare import UNKNOWN
 from foci.metrics.decisive import (
     MIN_DECISIVE,
     MIN_SHARE,
@@ -275,15 +276,17 @@ class DecidedView:
         if drawn is None or not {ranking, RANDOM} <= set(self.rankings):
             return None
         own = self.measured.null_wins(ranking)
-        known = ~np.isnan(own) & ~np.isnan(drawn).any(axis=0)
+        known = ~np.isnan(own) & (drawn != UNKNOWN).all(axis=0)
         kept = np.flatnonzero(self._decidable & known)
         if not len(kept):
             return None
         names = [self.measured.slides.cases[row] for row in kept]
         case = case_numbers(names, len(names))[1]
         sizes = np.bincount(case)
+        n_orders = len(self.measured.of(RANDOM).with_deletions.null_area)
         d, *shares = (
-            float((np.bincount(case, weights=row[kept]) / sizes).mean()) for row in (own, *drawn)
+            float((np.bincount(case, weights=wins) / sizes).mean())
+            for wins in (own[kept], *(row[kept] / n_orders for row in drawn))
         )
         n_maps = len(shares) - len(REFERENCES)
         pvalue = null_pvalue(d, shares[:n_maps])

@@ -226,13 +226,19 @@ def read_table(path: str | Path, schema: pa.Schema) -> pa.Table:
     return table.cast(schema)
 
 
+_WORDS = ("label", "unit", "encoder", "k_star_kind", "k_star_theorem")
+
+
 def slides_from_arrow(table: pa.Table) -> tuple[AuditedSlide, ...]:
     """Rows of ``slides.parquet`` as slides."""
     _check_filled(table, SLIDE_SCHEMA)
     slides: list[AuditedSlide] = []
+    same: dict[str, str] = {}  # words that many slides have, each kept once
     for batch in table.to_batches(max_chunksize=4096):  # a row takes far more than a slide
         rows: list[dict[str, Any]] = batch.to_pylist()
         for row in rows:
+            for name in _WORDS:
+                row[name] = row[name] and same.setdefault(row[name], row[name])
             for name in ("outcome", "label_outputs"):
                 row[name] = row[name] and tuple(row[name])
                 if None in (row[name] or ()):

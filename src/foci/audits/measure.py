@@ -49,7 +49,7 @@ from foci.errors import FociError
 from foci.files.spill import Spilled, spilled
 from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_gain
 from foci.metrics.cohort import adaptive_budgets, kept_alone
-from foci.metrics.compare import area_differences, each_against
+from foci.metrics.compare import UNKNOWN, area_differences, each_against
 from foci.metrics.curve import (
     area_error,
     area_over_counts,
@@ -676,8 +676,8 @@ class MeasuredSlides:
         first_tiles_tied: ``[O, S]`` share of the first tiles that is tied.
         kept: ``[O, S, 2, C]`` probabilities with only the first 32 tiles, or the adaptive number of
             them; NaN where that count was not revealed.
-        null_map_wins: ``[M + references, S]`` content-free maps against random orders, slide by
-            slide, by :func:`null_areas`; None where either was not run.
+        null_map_wins: ``[M + references, S]`` random orders that a content-free map beats, minus
+            those that beat it, by :func:`null_areas`; None where either was not run.
     """
 
     curves: CurveTable
@@ -687,10 +687,10 @@ class MeasuredSlides:
     first_tiles_tied: Floats
     kept: Floats | Spilled
     mean_curves: Mapping[View, Mapping[str, CurveBand]]
-    null_map_wins: Floats | None = None
+    null_map_wins: NDArray[np.int16] | None = None
 
     def null_wins(self, ranking: str) -> Floats:
-        """``[S]`` a ranking against random orders, as :attr:`null_map_wins`."""
+        """``[S]`` a ranking against random orders, the mean over them."""
         own, random = (self.of(name).with_deletions.null_area for name in (ranking, RANDOM))
         return area_differences(own, random, tie=NULL_TIE)
 
@@ -919,14 +919,16 @@ def _joined(
     return found
 
 
-def _joined_wins(shards: Sequence[Shard], measured: MeasuredSlides) -> Floats | None:
+def _joined_wins(
+    shards: Sequence[Shard], measured: MeasuredSlides
+) -> NDArray[np.int16] | None:
     """See :attr:`MeasuredSlides.null_map_wins`."""
     found = [s.arrays.get("null_areas") for s in shards]
     n_maps = max((part.shape[1] for part in found if part is not None), default=0)
     if not n_maps or RANDOM not in measured.curves.rankings:
         return None
     random = measured.of(RANDOM).with_deletions.null_area
-    wins, start = np.full((n_maps, len(measured.slides)), np.nan), 0
+    wins, start = np.full((n_maps, len(measured.slides)), UNKNOWN, np.int16), 0
     for shard, part in zip(shards, found, strict=True):
         own = slice(start, start + len(shard.arrays["full"]))
         if part is not None:

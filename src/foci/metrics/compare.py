@@ -204,11 +204,21 @@ def area_differences(a: ArrayLike, b: ArrayLike, tie: float = AREA_TIE) -> Float
     return np.where(unknown, np.nan, (larger.astype(float) - smaller).mean(axis=(0, 1)))
 
 
-def each_against(maps: Floats, orders: Floats, tie: float) -> Floats:
-    """:func:`area_differences` of every map ``[M, S]`` to all orders ``[R, S]``, ``[M, S]``."""
+UNKNOWN = np.iinfo(np.int16).min
+
+
+def each_against(maps: Floats, orders: Floats, tie: float) -> NDArray[np.int16]:
+    """Orders ``[R, S]`` that every map ``[M, S]`` beats, minus those that beat it, ``[M, S]``.
+
+    Over R they are :func:`area_differences`; ``UNKNOWN`` where an area is missing.
+
+    >>> each_against(np.array([[0.5, 0.1, np.nan]]), np.array([[0.1, 0.2, 0.1]] * 3), tie=0.0)
+    array([[     3,     -3, -32768]], dtype=int16)
+    """
     unknown = np.isnan(maps) | np.isnan(orders).any(axis=0)
     smaller, larger = _gaps(maps, orders, tie)
-    return np.where(unknown, np.nan, (larger.astype(float) - smaller).mean(axis=1))
+    net = larger.sum(axis=1, dtype=np.int16) - smaller.sum(axis=1, dtype=np.int16)
+    return np.where(unknown, np.int16(UNKNOWN), net)
 
 
 def _compare(
