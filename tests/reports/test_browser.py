@@ -209,6 +209,17 @@ def test_charts_are_drawn(visit: Open) -> None:
     assert min(drawn) > 0.01
 
 
+def test_a_page_with_compressed_data_shows_the_same(
+    visit: Open, audit: StoredAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.reports.html.COMPRESSED_FROM", 0)
+    packed = write_report(audit, tmp_path / "packed.html")
+    assert '"kind":"audit"' not in packed.read_text(encoding="utf-8")
+    texts = [tab.locator("main").inner_text() for tab in (visit(), visit(file=packed))]
+    assert texts[0] == texts[1]
+    assert PLAIN in texts[1]
+
+
 def test_slider_moves_cursor_and_tiles(visit: Open) -> None:
     tab = visit(f"#slide={PLAIN}&k=5")
     cursor = tab.locator("#slide-view .cursor-line")

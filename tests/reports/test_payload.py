@@ -310,6 +310,19 @@ def test_ten_thousand_slides_are_below_ten_megabytes(tmp_path: Path) -> None:
     assert 10_000 * len(to_json(drawn)) < 6_000_000
 
 
+def test_of_a_large_cohort_some_slides_have_their_map(
+    audit: StoredAudit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.reports.payload.MOST_MAPS", 3)
+    gallery = payload_of(audit).gallery
+    assert gallery is not None
+    shown = {row for row, drawn in enumerate(gallery.maps) if drawn}
+    ends = gallery.order[0], gallery.order[-1]
+    assert {*gallery.first, *ends} <= shown
+    assert len(shown - {*gallery.first}) <= 3 < len(gallery.maps)
+    assert "3 have their map" not in write_report(audit).read_text(encoding="utf-8")
+
+
 def test_a_map_has_a_pixel_per_tile_and_marks_those_that_decide(carried: StoredAudit) -> None:
     data = payload_of(carried)
     assert data.gallery is not None

@@ -21,9 +21,13 @@ import { startFragments } from "./page/fragments";
 import { readPayload } from "./page/payload";
 import { startTheme } from "./page/theme";
 
-const payload = readPayload();
-document.documentElement.classList.add("live");
-startTheme();
-startFragments();
-if (payload.kind === "audit") startAuditPage(payload);
-else if (payload.kind === "comparison") comparisonCharts(payload);
+async function start(): Promise<void> {
+  const payload = await readPayload();
+  document.documentElement.classList.add("live");
+  startTheme();
+  startFragments();
+  if (payload.kind === "audit") startAuditPage(payload);
+  else if (payload.kind === "comparison") comparisonCharts(payload);
+}
+
+void start();

@@ -919,9 +919,7 @@ def _joined(
     return found
 
 
-def _joined_wins(
-    shards: Sequence[Shard], measured: MeasuredSlides
-) -> NDArray[np.int16] | None:
+def _joined_wins(shards: Sequence[Shard], measured: MeasuredSlides) -> NDArray[np.int16] | None:
     """See :attr:`MeasuredSlides.null_map_wins`."""
     found = [s.arrays.get("null_areas") for s in shards]
     n_maps = max((part.shape[1] for part in found if part is not None), default=0)

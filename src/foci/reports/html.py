@@ -6,6 +6,7 @@ A page needs no server and no network, and its security policy allows neither.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 from functools import lru_cache
@@ -34,6 +35,9 @@ from foci.reports.text import (
 
 FOLDER = Path(__file__).parent / "page" / "bundle"
 CODE, STYLE = "report.js", "report.css"
+
+COMPRESSED_FROM = 6_000_000
+"""Bytes of data above which a page carries them compressed: its first paint waits for them then."""
 
 
 def load_bundle(folder: Path = FOLDER) -> tuple[str, str]:
@@ -65,6 +69,9 @@ def render(template: str, data: BaseModel, *, pictures: bool = False, **context:
         f"default-src 'none'; script-src {_source(code)}; style-src {_source(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
+    content, form = embedded(data), "json"
+    if len(content) > COMPRESSED_FROM:
+        content, form = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode(), "gzip"
     text = (
         _environment()
         .get_template(template)
@@ -73,7 +80,8 @@ def render(template: str, data: BaseModel, *, pictures: bool = False, **context:
             policy=policy + ("; img-src data:" if pictures else ""),
             style=Markup(style),  # noqa: S704 - our own, and checked not to end its element
             code=Markup(code),  # noqa: S704
-            data=Markup(embedded(data)),  # noqa: S704
+            data=Markup(content),  # noqa: S704
+            form=form,
             line=LINE,
             version=__version__,
         )

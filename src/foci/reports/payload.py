@@ -66,6 +66,9 @@ MAP_BYTES = 1_200_000
 COARSEST, FINEST_MAP, LEVELS = 24, 96, 15
 """Pixels along the longer side of a map, at least and at most, and levels of its tiles."""
 
+MOST_MAPS = 10_000
+"""Slides of which the gallery has the map; beyond, they are spread evenly from worst to best."""
+
 _FRAME = 60
 """Bytes of JSON around a picture."""
 
@@ -162,13 +165,15 @@ def _of_slides(
     sizes = [packer.bytes_of(row) for row in range(len(names))]
     estimated = set(within_bytes(wanted, sizes, detail_limit)) if packer.columns else set()
     row_of = {name: row for row, name in enumerate(names)}
-    side = map_side(len(names))
+    side = map_side(min(MOST_MAPS, len(names)))
     counts = gallery.counts.get(summary.map, [None] * len(names))
     packed: dict[int, SlideDetail] = {}
     maps: list[SlideMap | None] = [None] * len(names)
+    shown = np.linspace(0, len(names) - 1, min(MOST_MAPS, len(names))).astype(np.int64)
+    mapped = {*gallery.first, *np.array(gallery.order)[shown].tolist()} if own else set()
     for tiles in audit.tiles():
         row = row_of[tiles.slide_id]
-        if own:
+        if row in mapped:
             maps[row] = slide_map(tiles, own[0], packer.slides[tiles.slide_id], counts[row], side)
         if row in estimated:
             removed = packer.removed(row, [*own, *best])

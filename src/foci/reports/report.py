@@ -123,6 +123,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         skipped=audit.skipped,
         n_slides=len(data.slides.id),
         n_details=len(data.details),
+        n_maps=0 if data.gallery is None else sum(map(bool, data.gallery.maps)),
         settings=settings_of(settings),
         record=record_of(manifest),
         cards=_cards(summary, manifest, [row for rows in numbers.values() for row in rows]),

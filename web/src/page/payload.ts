@@ -8,6 +8,11 @@ export type View = AuditPayload["first_view"];
 /** Bits per number, count of numbers, and the numbers in base64. */
 export type Packed = RandomBand["mean"];
 
-export function readPayload(): Payload {
-  return JSON.parse(document.getElementById("foci-data")!.textContent!) as Payload;
+/** JSON, or of a large cohort JSON that is compressed. */
+export async function readPayload(): Promise<Payload> {
+  const block = document.getElementById("foci-data") as HTMLScriptElement;
+  if (block.type === "application/json") return JSON.parse(block.textContent!) as Payload;
+  const bytes = Uint8Array.from(atob(block.textContent!), (sign) => sign.charCodeAt(0));
+  const whole = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return (await new Response(whole).json()) as Payload;
 }
