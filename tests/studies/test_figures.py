@@ -3,22 +3,24 @@
 import csv
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foci.audits import RankedTiles
+from foci.audits import RankedTiles, StoredAudit
 from foci.audits.folder import RANKINGS, part_name, scores_to_arrow
+from foci.audits.records import Carried, CarriedLine
 from foci.errors import FociError
-from foci.studies.figures import StudyFigure, explainability, figures
+from foci.studies.figures import StudyFigure, carried_curves, explainability, figures
 from foci.studies.plan import StudyFolder
 from foci.studies.read import Place, audit_folders
 from foci.studies.tables import StudyTables
 from tests.makers.finished_study import finished
 
-LABELS = ["auc_vs_shi", "srp_curve", "srp_extended", "k_distribution", "deletion"]
+LABELS = ["carried", "auc_vs_shi", "srp_curve", "srp_extended", "deletion"]
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +60,41 @@ def test_reveal_curves(drawn: dict[str, StudyFigure]) -> None:
     assert rows(drawn["srp_curve"], cohort="nsclc", backbone="abmil", ranking="selector") == []
 
 
-def test_tiles_needed(drawn: dict[str, StudyFigure]) -> None:
-    """Native counts of both seeds: 4, 6, 6, 8, 12 and three slides that never reach."""
-    where = {"cohort": "nsclc", "backbone": "transmil", "ranking": "native"}
-    for k, reached in ((3, 0), (4, 1), (6, 3), (8, 4), (12, 5), (256, 5)):
-        (point,) = rows(drawn["k_distribution"], **where, k=k)
-        assert float(point["share"]) == reached / 8
+def test_carried_slides(study: Path, built: StudyTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means over seeds, by hand; where the map itself is in use it is the best order, too."""
+
+    def chart(best: str | None, shares: dict[str, list[float]]) -> Carried:
+        lines = {name: CarriedLine(share=own, low=own, high=own) for name, own in shares.items()}
+        return Carried(
+            ks=[1, 3, 8], n_slides=10, n_cases=10, relative=None, map="native", best=best,
+            typical=3, lines=lines, minimum=None,
+        )  # fmt: skip
+
+    known = {
+        "42": chart(
+            "evidence", {"native": [0, 0.2, 1], "evidence": [0.5, 1, 1], "random": [0] * 3}
+        ),
+        "43": chart(None, {"native": [0.1, 0.4, 0.4], "random": [0, 0.1, 0.2]}),
+    }
+    place = Place("nsclc", "transmil")
+    monkeypatch.setattr(
+        "foci.studies.figures.audit_folders", lambda folder: {place: {s: Path(s) for s in known}}
+    )
+    monkeypatch.setattr(
+        StoredAudit,
+        "load",
+        lambda path: SimpleNamespace(summary=SimpleNamespace(carried=known[path.name])),
+    )
+    figure = carried_curves(StudyFolder(study), built.numbers)
+    where = {"cohort": "nsclc", "backbone": "transmil"}
+    for line, k, mean, std in (
+        ("map", 2, 0.05, 0.05),
+        ("map", 3, 0.3, 0.1),
+        ("best order", 5, 0.7, 0.3),
+        ("random", 8, 0.1, 0.1),
+    ):
+        (point,) = rows(figure, **where, ranking=line, k=k)
+        assert (float(point["mean"]), float(point["std"])) == pytest.approx((mean, std))
 
 
 def test_deletion(drawn: dict[str, StudyFigure]) -> None:

@@ -15,8 +15,9 @@ from foci.files.atomic import whole_file, write_whole
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers
 from foci.studies.paper_tables import shi_of
-from foci.studies.plan import StudyFolder
+from foci.studies.plan import MAIN, StudyFolder
 from foci.studies.read import (
+    EVIDENCE,
     NATIVE,
     RANDOM,
     SELECTOR,
@@ -44,7 +45,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 STYLES = {NATIVE: "-", SELECTOR: "--", RANDOM: ":"}
 COLOUR_OF = {ranking: colour_of(ranking) for ranking in STYLES}
-NAME_OF = {NATIVE: "own ranking", SELECTOR: "selector", RANDOM: "random order"}
+NAMES = {NATIVE: "own ranking", SELECTOR: "selector", RANDOM: "random order"}
+RANKED = {name: (STYLES[name], COLOUR_OF[name], words) for name, words in NAMES.items()}
+"""Lines by ranking: style, colour, name."""
+MAP, BEST = "map", "best order"
+CARRIED = {
+    MAP: ("-", colour_of(NATIVE), "the model's map"),
+    BEST: ("-", colour_of(EVIDENCE), "best order found"),
+    RANDOM: (":", colour_of(RANDOM), "random tiles"),
+}
+"""Lines of the chart of the answers: style, colour, name."""
 _STYLE = {
     "font.size": 7,
     "font.family": "sans-serif",
@@ -109,10 +119,10 @@ def figures(folder: StudyFolder, numbers: StudyNumbers) -> tuple[StudyFigure, ..
     """Every figure that has something to show."""
     settings = folder.study.settings(folder.study.seeds[0])
     made = (
+        carried_curves(folder, numbers),
         auc_vs_shi(numbers),
         srp_curve(numbers, settings.kappa),
         srp_extended(numbers, settings.kappa),
-        tiles_needed(numbers, settings.kappa, settings.k_max),
         deletion_curves(numbers),
         explainability(folder),
     )
@@ -142,9 +152,10 @@ def _grid(
     draw: Callable[[Any, Place], None],
     labels: tuple[str, str],
     height: float = 1.0,
-    **lines: Any,
+    lines: Mapping[str, tuple[str, str, str]] = RANKED,
+    **look: Any,
 ) -> Figure:
-    """Backbones x cohorts, each panel drawn by ``draw``, with a legend of lines by ranking."""
+    """Backbones x cohorts, each panel drawn by ``draw``, with a legend of the lines."""
     from matplotlib.lines import Line2D
 
     names, cohorts = list(numbers.backbones), numbers.cohorts
@@ -160,8 +171,8 @@ def _grid(
             axes.set_xlabel(labels[0])
     figure.supylabel(labels[1], fontsize=7)
     handles = [
-        Line2D([], [], ls=style, color=COLOUR_OF[ranking], label=NAME_OF[ranking], **lines)
-        for ranking, style in STYLES.items()
+        Line2D([], [], ls=style, color=colour, label=name, **look)
+        for style, colour, name in lines.values()
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=8)
     return figure
@@ -336,36 +347,47 @@ def srp_extended(numbers: StudyNumbers, kappa: float) -> StudyFigure:
     )
 
 
-def tiles_needed(numbers: StudyNumbers, kappa: float, k_max: int) -> StudyFigure:
-    """Share of slides that have reached kappa after K tiles; the slides of all seeds are pooled."""
-    found: dict[tuple[str, str, str], Floats] = {}
-    for cohort, name, ranking in product(numbers.cohorts, numbers.backbones, STYLES):
-        read = numbers.read(Place(cohort, name)).values()
-        counts = [one.msk[ranking] for one in read if ranking in one.msk]
-        if counts:
-            pooled = np.concatenate(counts)
-            reached = np.sort(pooled[~np.isnan(pooled)])
-            upto = np.searchsorted(reached, np.arange(1, k_max + 1), side="right")
-            found[cohort, name, ranking] = upto / len(pooled)
-    ks = drawn_counts(k_max)
+def carried_curves(folder: StudyFolder, numbers: StudyNumbers) -> StudyFigure:
+    """Share of sure slides whose decision the first K tiles carry: what the answers rest on."""
+    found: Lines = {}
+    for place, by_seed in audit_folders(folder).items():
+        if place.variant != MAIN or place.n_cap is not None:
+            continue
+        charts = [StoredAudit.load(path).summary.carried for path in by_seed.values()]
+        own = [one for one in charts if one is not None and one.relative is None]
+        if not own:
+            continue
+        ks = drawn_counts(min(one.ks[-1] for one in own))
+        shares = {
+            MAP: [one.lines[one.map] for one in own],
+            BEST: [one.lines[one.best or one.map] for one in own],
+            RANDOM: [one.lines[RANDOM] for one in own],
+        }
+        for line, by_audit in shares.items():
+            every = zip(by_audit, own, strict=True)
+            table = np.array([[x.at(one.ks, k) for k in ks.tolist()] for x, one in every])
+            found[place, line] = (ks, table.mean(axis=0), table.std(axis=0), len(own))
 
     def panel(axes: Any, place: Place) -> None:
-        for ranking, style in STYLES.items():
-            shares = found.get((place.cohort, place.backbone, ranking))
-            if shares is not None:
-                axes.step(ks, shares[ks - 1], style, where="post", color=COLOUR_OF[ranking])
-                _counts_axis(axes, k_max)
+        for line, (style, colour, _) in CARRIED.items():
+            if (place, line) in found:
+                ks, mean, std, _ = found[place, line]
+                axes.fill_between(ks, mean - std, mean + std, color=colour, alpha=0.18, lw=0)
+                axes.step(ks, mean, style, where="post", color=colour)
+                _counts_axis(axes, int(ks[-1]))
+        if (place, MAP) not in found:
+            axes.text(0.5, 0.5, "not known", ha="center", transform=axes.transAxes)
         axes.set_ylim(0, 1.02)
 
-    labels = ("tiles revealed, K", "share of slides that have reached kappa")
-    return StudyFigure(
-        label="k_distribution",
-        caption="Distribution of K: share of test slides whose label reaches "
-        f"kappa = {kappa:g} within K tiles, all seeds pooled; of random orders, the first. The "
-        "height at the right end is Reach.",
-        columns=("cohort", "backbone", "ranking", "k", "share"),
-        rows=[(*at, int(k), float(shares[k - 1])) for at, shares in found.items() for k in ks],
-        draw=lambda: _grid(numbers, panel, labels),
+    labels = ("first tiles taken, K", "share of sure slides whose decision they carry")
+    return _curve_figure(
+        "carried",
+        "Share of slides whose decision the first K tiles carry: these tiles alone give it, and "
+        "without them it changes. Of the slides that the model is sure of; blue: its map, "
+        "orange: the best order found, dotted grey: random tiles; bands: one standard deviation "
+        "over seeds.",
+        found,
+        lambda: _grid(numbers, panel, labels, lines=CARRIED),
     )
 
 
