@@ -3,9 +3,8 @@
 On the embedded cohort, with ``--tiles FILE`` on bags of real lung tiles with known witnesses, and
 with ``--data FILE`` on real lung and breast slides (LUAD against LUSC, IDC against the rest, split
 by patient). Prints the Markdown table of docs/backbones.md; the trained folders
-COHORT-CLASSIFIER-PRESET-SEED serve ``efficiency_table.py``, ``answer_table.py`` and
-``real_study.py`` too. ``--only`` takes further classifiers, as
-``clam-mb`` or ``abmil:official``.
+COHORT-CLASSIFIER-PRESET-SEED serve ``efficiency_table.py`` and ``real_study.py`` too. ``--only``
+takes further classifiers, as ``clam-mb`` or ``abmil:official``.
 """
 
 from __future__ import annotations

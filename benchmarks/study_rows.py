@@ -1,28 +1,46 @@
-"""Write docs/appendix/study-paper.csv and study-foci.csv from the two studies of ``real_study.py``.
+"""Write the files behind docs/results.md from the two studies of ``real_study.py``.
 
     python benchmarks/study_rows.py OUT
 
-reads ``OUT/paper`` and ``OUT/foci`` once ``foci study run`` has finished them; then
-``python -m tools.results`` puts the tables on the pages. A number over fewer seeds than the study
-has carries how many in brackets; a cell that is not finished is named and nothing is written.
+reads ``OUT/paper`` and ``OUT/foci`` once ``foci study run`` has finished them, writes
+``study-paper.csv``, ``study-foci.csv``, ``study-claims.csv`` and ``answers.csv`` into
+docs/appendix, and the figures into docs/images; then ``python -m tools.results`` puts numbers and
+tables on the pages. A number over fewer seeds than the study has carries how many in brackets; a
+cell that is not finished is named and nothing is written.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from foci.audits import StoredAudit
+from foci.audits.records import AxisComparison
+from foci.studies import figures, tables
 from foci.studies.plan import StudyFolder
 from foci.studies.read import Measure, Place, StudyNumbers, Value, audit_folders, read_numbers
 from foci.studies.table import shown
 
-APPENDIX = Path(__file__).parents[1] / "docs" / "appendix"
+DOCS = Path(__file__).parents[1] / "docs"
+APPENDIX = DOCS / "appendix"
 COHORTS = {"nsclc": "TCGA lung", "brca": "TCGA breast", "lc25000": "LC25000 bags"}
 RANKINGS = ("native", "evidence", "selector", "random")
+CLAIMS = (
+    "shi", "tests", "hypotheses", "lambda_ablation", "joint", "preservation", "efficiency",
+)  # fmt: skip
+"""Tables of the study of which single numbers stand in the text."""
+
+FIGURES = {
+    "foci": [("carried", "study-carried")],
+    "paper": [
+        ("srp_curve", "study-srp"), ("auc_vs_shi", "study-auc-shi"), ("deletion", "study-deletion"),
+    ],
+}  # fmt: skip
+"""Figures on the page, and their names there."""
 
 
 def main() -> None:
@@ -37,6 +55,14 @@ def main() -> None:
             raise SystemExit(f"{study.path}: not finished: {', '.join(unfinished)}")
     write("study-paper.csv", list(paper_rows(read_numbers(studies["paper"]))))
     write("study-foci.csv", list(foci_rows(studies["foci"])))
+    write("answers.csv", list(answer_rows(studies["foci"])))
+    tables.write(studies["paper"])
+    write("study-claims.csv", list(claims(studies["paper"].path / tables.FOLDER)))
+    for profile, wanted in FIGURES.items():
+        figures.write(studies[profile], read_numbers(studies[profile]))
+        for label, name in wanted:
+            drawn = studies[profile].path / figures.FOLDER / f"{label}.svg"
+            shutil.copyfile(drawn, DOCS / "images" / f"{name}.svg")
 
 
 def write(name: str, rows: Sequence[dict[str, str]]) -> None:
@@ -78,7 +104,7 @@ def paper_rows(numbers: StudyNumbers) -> Iterator[dict[str, str]]:
 
 
 def foci_rows(study: StudyFolder) -> Iterator[dict[str, str]]:
-    """One row per cohort and classifier: answers by seed, deciding tiles and efficiencies."""
+    """One row per cohort and classifier: answers, deciding tiles and efficiencies."""
     numbers = read_numbers(study)
     folders = audit_folders(study)
     for place in numbers.places:
@@ -90,18 +116,73 @@ def foci_rows(study: StudyFolder) -> Iterator[dict[str, str]]:
             values = (numbers.value(at, Measure(metric, one, "prediction")) for one in names)
             return ", ".join(in_words(v, digits, len(folders[at]), spread=False) for v in values)
 
-        nulls = ["-" if a.map.null is None else f"{a.map.null.pvalue:.3f}" for a in answers]
         yield {
             "cohort": COHORTS[place.cohort],
             "classifier": shown(place.backbone),
             "decided slides": ", ".join(str(answer.n_decided) for answer in answers),
             "can I believe the map?": tallied([answer.map.answer for answer in answers]),
-            "p of content-free maps": ", ".join(nulls),
             "is there a better order?": tallied([answer.order.answer for answer in answers]),
             f"decisive sets (%): {', '.join(RANKINGS)}": each("decisive_share", 0, RANKINGS),
             f"decisive K: {', '.join(RANKINGS[:3])}": each("decisive_k", 1, RANKINGS[:3]),
             f"efficiency: {', '.join(RANKINGS)}": each("efficiency", 3, RANKINGS),
         }
+
+
+def answer_rows(study: StudyFolder) -> Iterator[dict[str, str]]:
+    """One row per audit: its answers, what they rest on, and the answer under earlier rules.
+
+    Earlier answers, of all seeds together, are those of the file that is replaced.
+    """
+    with (APPENDIX / "answers.csv").open(newline="", encoding="utf-8") as file:
+        earlier = {
+            (row["cohort"], row["classifier"]): row["earlier, all seeds"]
+            for row in csv.DictReader(file)
+        }
+    for place, folders in audit_folders(study).items():
+        cohort, classifier = COHORTS[place.cohort], shown(place.backbone)
+        for seed, folder in sorted(folders.items()):
+            answers = StoredAudit.load(folder).summary.answers
+            found, null = answers.map.comparison, answers.map.null
+            axes = (None, None) if found is None else (found.sufficiency, found.necessity)
+            yield {
+                "cohort": cohort,
+                "classifier": classifier,
+                "seed": seed,
+                "earlier, all seeds": earlier[cohort, classifier],
+                "sure slides": str(answers.n_decided),
+                "can I believe the map?": answers.map.answer,
+                "is there a better order?": answers.order.answer,
+                "D, sufficiency": difference(axes[0]),
+                "D, necessity": difference(axes[1]),
+                "p of content-free maps": "" if null is None else f"{null.pvalue:.3f}",
+                "what the audit says": answers.map.sentences[0],
+            }
+
+
+def difference(axis: AxisComparison | None) -> str:
+    """D with its interval."""
+    return "" if axis is None else f"{axis.d:+.2f} ({axis.low:+.2f} to {axis.high:+.2f})"
+
+
+def claims(folder: Path) -> Iterator[dict[str, str]]:
+    """Numbers of the tables that the text speaks of, with four digits."""
+    for label in CLAIMS:
+        with (folder / f"{label}.csv").open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                fields = list(line)
+                names = [line[name] for name in fields[: fields.index("column")]]
+                row = " ".join(filter(None, names))
+                numbers = {key: digits(line[key]) for key in ("mean", "std", "n", "paper_mean")}
+                if numbers["mean"]:
+                    yield {"table": label, "row": row, "column": line["column"], **numbers}
+
+
+def digits(text: str) -> str:
+    """A number with four digits; nothing where there is none."""
+    try:
+        return f"{float(text):.4g}"
+    except ValueError:
+        return ""
 
 
 def in_words(value: Value, digits: int, n: int, *, spread: bool) -> str:

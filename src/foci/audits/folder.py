@@ -212,7 +212,9 @@ def slides_to_arrow(slides: Sequence[AuditedSlide]) -> pa.Table:
 
 def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
     """Read ``slides.parquet``."""
-    return slides_from_arrow(read_table(path, SLIDE_SCHEMA))
+    slides = slides_from_arrow(read_table(path, SLIDE_SCHEMA))
+    pa.default_memory_pool().release_unused()
+    return slides
 
 
 def read_table(path: str | Path, schema: pa.Schema) -> pa.Table:

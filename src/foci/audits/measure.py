@@ -59,7 +59,7 @@ from foci.metrics.curve import (
 )
 from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
-from foci.metrics.inputs import Floats, Integers, Marks
+from foci.metrics.inputs import Floats, Integers, Marks, mean_of_rows
 from foci.reveal import Curve, Direction
 
 REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
@@ -366,6 +366,12 @@ class Measured:
         else:
             column = np.take(column, self._slides, axis=1)
         return column.astype(np.float64) if column.dtype == np.float32 else column
+
+    @property
+    def mean_drops(self) -> Floats:
+        """``[S, D]`` drops, means over the orders: those of all orders would fill the memory."""
+        each = (self._rows(slice(row, row + 1)).drops[0] for row in range(len(self.orders)))
+        return mean_of_rows(each)
 
     @property
     def restricted(self) -> Floats:

@@ -187,7 +187,7 @@ def ranking_numbers(
         more[f"{key}_seeds"] = plain(each)
     stable = [metrics.restricted_mean(row, settings.k_max) for row in own.stable]
     fallback = [metrics.fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
-    drops = defined_mean(own.drops, axis=0)
+    drops = own.mean_drops
     mean_drop, n_dropped = metrics.mean_drops(drops)
     km = metrics.kaplan_meier(own.msk.ravel(), settings.k_max)
     needed = np.where(np.isnan(own.msk), np.inf, own.msk)

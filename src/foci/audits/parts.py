@@ -328,6 +328,8 @@ class Shards:
             raise CohortError("cohort", what, "run foci doctor")
         with whole_file(self.folder / SLIDES) as temporary:
             pq.write_table(slides.combine_chunks(), temporary)
+        del tables, table, slides
+        pa.default_memory_pool().release_unused()  # a large cohort's would stay with this process
         means = [name for name in files if name.startswith(f"{PARTS}/")]
         kept = {name: own for name, own in files.items() if not name.startswith(f"{PARTS}/")}
         return kept, [self.folder / name for name in means]

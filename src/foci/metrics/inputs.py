@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import SupportsIndex, TypeAlias
 
 import numpy as np
@@ -221,4 +221,18 @@ def defined_mean(values: Floats, axis: int | None = None) -> Floats:
     known = ~np.isnan(values)
     sums, n = np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis)
     means: Floats = np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
+    return means
+
+
+def mean_of_rows(rows: Iterable[Floats]) -> Floats:
+    """:func:`defined_mean` over rows of one shape, of which one at a time is in memory.
+
+    >>> mean_of_rows(np.array(row) for row in ([1.0, np.nan], [3.0, np.nan]))
+    array([ 2., nan])
+    """
+    sums, n = np.zeros(1), np.zeros(1, dtype=np.int64)
+    for row in rows:
+        known = ~np.isnan(row)
+        sums, n = sums + np.where(known, row, 0.0), n + known
+    means: Floats = np.divide(sums, n, out=np.full(sums.shape, np.nan), where=n > 0)
     return means

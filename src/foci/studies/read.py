@@ -320,7 +320,7 @@ def _deletion(measured: MeasuredSlides) -> Iterator[tuple[Measure, Reading]]:
     largest = int(labelled.n_tiles.max())
     for name in measured.curves.rankings:
         own = measured.of(name, "label")
-        drops = defined_mean(own.drops, axis=0)
+        drops = own.mean_drops
         means, n_slides = mean_drops(drops)
         absent: str | None = None
         for k, mean, n in zip(PAPER_COUNTS, means, n_slides, strict=True):
