@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -381,11 +382,13 @@ def array_job(
         write_whole(folder / PARTS / AUDITED, json.dumps(with_own_hash({"slides": names})))
         elements = min(MOST_ELEMENTS, -(-len(found.work) // SHARDS_PER_ELEMENT))
         gpus = int(device_and_dtype(sources.backbone)[0].type != "cpu")
+        receipts = f"{shlex.quote(str(folder.resolve() / PARTS))}/*.part"
         return slurm.script(
             folder, sources.name, sorted({shard % elements for shard in left}),
             ["audit-shard", *arguments, "--of", str(elements)], ["audit", *arguments],
             threads=found.manifest.threads or 1, gpus=gpus, at_once=at_once,
             options=(f"--chdir={Path.cwd()}", *slurm_options),
+            complete=f'[ "$(ls {receipts} | wc -l)" -eq {len(found.work)} ]',
         )  # fmt: skip
 
 

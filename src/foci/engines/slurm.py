@@ -37,6 +37,7 @@ def script(
     gpus: int = 0,
     at_once: int | None = None,
     options: Sequence[str] = (),
+    complete: str | None = None,
 ) -> str:
     """Text of the batch script for ``sbatch``; the folder for its logs is made.
 
@@ -53,6 +54,8 @@ def script(
         gpus: Of every element.
         at_once: Most elements at the same time.
         options: More of ``#SBATCH``, such as ``--partition=gpu``.
+        complete: A shell test that the job which follows makes first: to SLURM an array that was
+            cancelled has ended well.
     """
     path = folder.resolve()
     (path / LOGS).mkdir(parents=True, exist_ok=True)
@@ -63,6 +66,10 @@ def script(
     log = shlex.quote(f"--output={path}/{LOGS}/reduce-%j.log")
     after = '--dependency=afterok:"$SLURM_ARRAY_JOB_ID" --kill-on-invalid-dep=yes'
     follow = shlex.join([*foci, *reduce])
+    wrapped = follow
+    if complete is not None:
+        stop = "not everything is computed: print the job again and submit it"
+        wrapped = f"{complete} || {{ echo {shlex.quote(stop)} >&2; exit 1; }}; exec {follow}"
     lines = [
         "#!/bin/bash",
         f"#SBATCH --job-name={job}",
@@ -74,7 +81,7 @@ def script(
         f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",
         f'if [ "$SLURM_ARRAY_TASK_ID" = {min(indices)} ]; then',
         f"  sbatch {after} --job-name={job}-reduce {shared} {log} \\",
-        f"    --wrap={shlex.quote(follow)} \\",
+        f"    --wrap={shlex.quote(wrapped)} \\",
         f"    || echo {shlex.quote(f'when all are done, run: {follow}')} >&2",
         "fi",
         f'exec {shlex.join([*foci, *command])} --index "$SLURM_ARRAY_TASK_ID"',

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -190,8 +191,16 @@ def test_an_array_job_and_nothing_else_is_printed(project: Path, foci: Foci) -> 
     element = shlex.split(job.strip().splitlines()[-1])
     assert element[:5] == ["exec", sys.executable, "-m", "foci", "audit-shard"]
     assert element[-2:] == ["--index", "$SLURM_ARRAY_TASK_ID"]
+    (wrapped,) = (one.removeprefix("--wrap=") for one in shlex.split(job) if "--wrap=" in one)
+    check = wrapped.partition("; exec ")[0]
+    cancelled = subprocess.run(["bash", "-c", check], capture_output=True, text=True)
+    assert (cancelled.returncode, cancelled.stderr.splitlines()[-1]) == (
+        1,
+        "not everything is computed: print the job again and submit it",
+    )
     said = foci.done(*element[4:-1], "0").out
     assert said.splitlines()[-1] == f"computed 3 shards of {out}"
+    assert subprocess.run(["bash", "-c", check]).returncode == 0
     assert "complete" not in read_manifest(out).status
     foci.done(*asked)
     assert read_manifest(out).status == "complete"
