@@ -84,7 +84,7 @@ _BELIEFS: Mapping[Belief, str] = {
     "only as a pointer": "The decision hangs on the tiles at the top of the map, but revealing "
     "them in the map's order recovers the decision no faster than random orders do.",
     "sufficient, not decisive": "The first tiles of the map recover the decision faster than "
-    "random tiles, but the model decides the same way without them.",
+    "random tiles, but without them the decision changes no sooner.",
     "no better than a content-free map": "The map beats random orders, but so do maps that know "
     "nothing: any order that takes one kind of tissue first does.",
     "no better than chance": "Random orders do as well as the map, or nearly so.",

@@ -44,7 +44,8 @@ WORDS: dict[Belief, str] = {
 _BECAUSE: dict[Belief, str] = {
     "only as a pointer": "The decision needs its first tiles, but they are enough no sooner than "
     "random tiles.",
-    "sufficient, not decisive": "Its first tiles are enough, but the decision does not need them.",
+    "sufficient, not decisive": "Its first tiles are enough, but without them the decision changes "
+    "no sooner.",
     "no better than a content-free map": "Maps that know nothing of the model do as well.",
     "no better than chance": "Its first tiles do no better than random tiles.",
     "worse than chance": "Random tiles do better than its first tiles.",
