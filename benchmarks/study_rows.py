@@ -27,6 +27,7 @@ from foci.studies.table import shown
 
 DOCS = Path(__file__).parents[1] / "docs"
 APPENDIX = DOCS / "appendix"
+SHOWN_COUNTS = (8, 32, 128)
 COHORTS = {"nsclc": "TCGA lung", "brca": "TCGA breast", "lc25000": "LC25000 bags"}
 RANKINGS = ("native", "evidence", "selector", "random")
 CLAIMS = (
@@ -59,10 +60,12 @@ def main() -> None:
     tables.write(studies["paper"])
     write("study-claims.csv", list(claims(studies["paper"].path / tables.FOLDER)))
     for profile, wanted in FIGURES.items():
-        figures.write(studies[profile], read_numbers(studies[profile]))
+        drawn = figures.write(studies[profile], read_numbers(studies[profile]))
+        if profile == "foci":
+            write("study-carried.csv", carried_rows(drawn[0]))
         for label, name in wanted:
-            drawn = studies[profile].path / figures.FOLDER / f"{label}.svg"
-            shutil.copyfile(drawn, DOCS / "images" / f"{name}.svg")
+            picture = studies[profile].path / figures.FOLDER / f"{label}.svg"
+            shutil.copyfile(picture, DOCS / "images" / f"{name}.svg")
 
 
 def write(name: str, rows: Sequence[dict[str, str]]) -> None:
@@ -157,6 +160,23 @@ def answer_rows(study: StudyFolder) -> Iterator[dict[str, str]]:
                 "p of content-free maps": "" if null is None else f"{null.pvalue:.3f}",
                 "what the audit says": answers.map.sentences[0],
             }
+
+
+def carried_rows(figure: figures.StudyFigure) -> list[dict[str, str]]:
+    """Shares of sure slides that the first tiles carry, and the count at which they are half."""
+    lines: dict[tuple[str, str, str], dict[int, float]] = {}
+    for cohort, backbone, line, k, mean, *_ in figure.rows:
+        lines.setdefault((cohort, backbone, line), {})[k] = mean
+    return [
+        {
+            "cohort": COHORTS[cohort],
+            "classifier": shown(backbone),
+            "order": line,
+            **{f"first {k} tiles (%)": f"{100 * shares[k]:.1f}" for k in SHOWN_COUNTS},
+            "half at": str(next((k for k, share in shares.items() if share >= 0.5), "")),
+        }
+        for (cohort, backbone, line), shares in lines.items()
+    ]
 
 
 def difference(axis: AxisComparison | None) -> str:
