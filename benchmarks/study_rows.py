@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import shutil
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,7 +65,10 @@ def main() -> None:
             write("study-carried.csv", carried_rows(drawn[0]))
         for label, name in wanted:
             picture = studies[profile].path / figures.FOLDER / f"{label}.svg"
-            shutil.copyfile(picture, DOCS / "images" / f"{name}.svg")
+            rounded = re.sub(
+                r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", picture.read_text()
+            )
+            (DOCS / "images" / f"{name}.svg").write_text(rounded)
 
 
 def write(name: str, rows: Sequence[dict[str, str]]) -> None:

@@ -372,7 +372,8 @@ def carried_curves(folder: StudyFolder, numbers: StudyNumbers) -> StudyFigure:
         for line, (style, colour, _) in CARRIED.items():
             if (place, line) in found:
                 ks, mean, std, _ = found[place, line]
-                axes.fill_between(ks, mean - std, mean + std, color=colour, alpha=0.18, lw=0)
+                band = {"color": colour, "alpha": 0.18, "lw": 0, "step": "post"}
+                axes.fill_between(ks, mean - std, mean + std, **band)
                 axes.step(ks, mean, style, where="post", color=colour)
                 _counts_axis(axes, int(ks[-1]))
         if (place, MAP) not in found:
