@@ -5,6 +5,7 @@ Report, tables and terminal show the numbers and answers of :class:`Summary` and
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -944,4 +945,5 @@ class Summary(Record):
 
     def to_json(self) -> str:
         """Text of ``summary.json``; equal numbers give equal bytes."""
-        return self.model_dump_json(indent=2) + "\n"
+        content = self.model_dump(mode="json")
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
