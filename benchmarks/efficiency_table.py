@@ -52,8 +52,8 @@ def main() -> None:
     names = options.rankings or sorted({r for own in rows.values() for r in own[0]["efficiency"]})
     head = ["classifier (seeds)", "theorem", "decided", "exact", "none", *names, "greedy excess"]
     print(f"| cohort | {' | '.join(head)} |\n|{'---|' * (len(head) + 1)}")
-    for (cohort, name), own in rows.items():
-        if own[0]["theorem"]:
+    for (cohort, name), every in rows.items():
+        if own := [one for one in every if one["theorem"]]:  # of the seeds that are sure of a slide
             print(f"| {cohort} | {name} ({len(own)}) | {' | '.join(cells(own, names))} |")
 
 
