@@ -59,8 +59,8 @@ def test_frozen_objects_of_others_stay_frozen() -> None:
     before = gc.get_freeze_count()
     assert before > 10_000
     with frozen_gc():
-        assert gc.get_freeze_count() == before
-    assert gc.get_freeze_count() == before
+        assert before - 100 < gc.get_freeze_count() <= before  # some may have died meanwhile
+    assert before - 100 < gc.get_freeze_count() <= before
 
 
 def test_garbage_made_inside_is_collected() -> None:

@@ -41,7 +41,7 @@ def test_help_and_version_do_not_import_torch() -> None:
     first, *others = done.stdout.splitlines()
     assert first == f"foci {__version__}, Python {platform.python_version()}"
     versions = dict(line.split(" ", 1) for line in others)
-    assert versions["torch"] == torch.__version__
+    assert torch.__version__.startswith(versions["torch"])  # without a "+cu130" of its own
     assert versions["numpy"] == np.__version__
     assert {"timm", "ray", "openslide-python", "starlette"} < set(versions)
 
