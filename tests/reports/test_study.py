@@ -100,13 +100,15 @@ def test_the_page_is_quiet_fits_and_has_no_serious_findings(
 def test_the_answers_are_those_of_the_audits(page: Path) -> None:
     """Cohorts down, backbones across, a word and a number of tiles for every audit."""
     study, text = StudyFolder(page.parent), text_of(page)
-    found = 0
+    found, relative = 0, 0
     for place, audits in audit_folders(study).items():
         for seed, folder in audits.items() if place.variant == MAIN and not place.n_cap else ():
             audit = StoredAudit.load(folder)
             first, chart = first_screen(audit.summary, audit.manifest), audit.summary.carried
             typical = None if chart is None else chart.typical
             tiles = "" if typical is None else f"{counted_tiles(typical)}; "
-            assert f"{first.word} {tiles}seed {seed}" in text
-            found += 1
+            own = chart is not None and chart.relative is not None
+            assert f"{first.word} {tiles}{own * 'relative; '}seed {seed}" in text
+            found, relative = found + 1, relative + own
     assert found > 5
+    assert ("judged by its own confidence" in text) == (relative > 0)

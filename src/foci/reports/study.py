@@ -91,6 +91,7 @@ def _answers(study: StudyFolder, audits: dict[Place, dict[str, Path]]) -> dict[s
             audit = StoredAudit.load(path)
             first, chart = first_screen(audit.summary, audit.manifest), audit.summary.carried
             typical = None if chart is None else chart.typical
+            few_sure = chart is not None and chart.relative is not None
             cells.append(
                 {
                     "word": first.word,
@@ -99,13 +100,20 @@ def _answers(study: StudyFolder, audits: dict[Place, dict[str, Path]]) -> dict[s
                         [
                             *([] if typical is None else [counted_tiles(typical)]),
                             *["stand-in map"] * is_stand_in(audit.manifest),
+                            *["relative"] * few_sure,
                             f"seed {seed}",
                         ]
                     ),
+                    "relative": few_sure,
                     "link": _link(study, path),
                 }
             )
-    return {"backbones": [(name, shown(name)) for name in backbones], "rows": rows}
+    every = (cell for cells in rows.values() for own in cells.values() for cell in own)
+    return {
+        "backbones": [(name, shown(name)) for name in backbones],
+        "rows": rows,
+        "relative": any(cell["relative"] for cell in every),
+    }
 
 
 def _link(study: StudyFolder, audit: Path) -> str | None:
