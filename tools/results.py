@@ -362,6 +362,36 @@ def relevance() -> str:
     return markdown(["", *methods.values()], rows)
 
 
+def relevance_notes() -> str:
+    """What the gains say of evidence, of stand-ins and of the side that is followed."""
+    gains: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows_of("relevance.csv"):
+        gains.setdefault((row["model"], row["method"]), []).append(row)
+    single, evidence = (
+        [float(row["gain"]) for row in gains["abmil", name]] for name in ("single tile", "evidence")
+    )
+    shares = [ours / theirs for ours, theirs in zip(evidence, single, strict=True)]
+    stand_in, rollout = gains["transmil", "attention"], gains["transmil", "rollout"]
+    below = sum(float(row["high"]) < 0 for row in stand_in)
+    above = all(float(row["low"]) > 0 for row in rollout)
+    (risk,) = (
+        row for row in gains["abmil", "attention"]
+        if (row["cohort"], row["output"]) == ("embedded", "cox")
+    )  # fmt: skip
+    return "\n".join(
+        (
+            f"- `evidence` has {between(shares)} of the gain of single tiles (ABMIL).",
+            f"- **TransMIL's stand-in is no attention map**: surely below 0 in {below} of "
+            f"{len(stand_in)}, rollout {holds(above, 'above 0 in all')}.",
+            "- xMIL's code follows a number *upwards* on every slide, FOCI towards the model's "
+            f"side. Upwards, ABMIL's attention falls from {float(risk['gain']):.2f} to "
+            f"{float(risk['always upward']):.2f} (embedded, risk); single tile still beats "
+            "attention and both gradients everywhere.",
+            "",
+        )
+    )
+
+
 def finding() -> str:
     """What the page opens with."""
     rows = rows_of("answers.csv")
@@ -512,6 +542,7 @@ TABLES = {
     "carried": carried,
     "foci-notes": foci_notes,
     "relevance": relevance,
+    "relevance-notes": relevance_notes,
     "efficiency": efficiency,
 }
 
