@@ -3,10 +3,10 @@
     python benchmarks/study_rows.py OUT
 
 reads ``OUT/paper`` and ``OUT/foci`` once ``foci study run`` has finished them, writes
-``study-paper.csv``, ``study-foci.csv``, ``study-claims.csv`` and ``answers.csv`` into
-docs/appendix, and the figures into docs/images; then ``python -m tools.results`` puts numbers and
-tables on the pages. A number over fewer seeds than the study has carries how many in brackets; a
-cell that is not finished is named and nothing is written.
+``study-paper.csv``, ``study-foci.csv``, ``study-claims.csv``, ``study-carried.csv`` and
+``answers.csv`` into docs/appendix, and the figures into docs/images; then
+``python -m tools.results`` puts numbers and tables on the pages. A number over fewer seeds than the
+study has carries how many in brackets; a cell that is not finished is named and nothing is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from foci.audits import StoredAudit
 from foci.audits.records import AxisComparison
 from foci.studies import figures, tables
 from foci.studies.plan import StudyFolder
-from foci.studies.read import Measure, Place, StudyNumbers, Value, audit_folders, read_numbers
+from foci.studies.read import Measure, Place, StudyNumbers, Value, audit_folders
 from foci.studies.table import shown
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -54,13 +54,13 @@ def main() -> None:
         unfinished = [cell.name for cell in study.plan().cells if study.result(cell) is None]
         if unfinished:
             raise SystemExit(f"{study.path}: not finished: {', '.join(unfinished)}")
-    write("study-paper.csv", list(paper_rows(read_numbers(studies["paper"]))))
-    write("study-foci.csv", list(foci_rows(studies["foci"])))
+    numbers = {profile: tables.write(study).numbers for profile, study in studies.items()}
+    write("study-paper.csv", list(paper_rows(numbers["paper"])))
+    write("study-foci.csv", list(foci_rows(studies["foci"], numbers["foci"])))
     write("answers.csv", list(answer_rows(studies["foci"])))
-    tables.write(studies["paper"])
     write("study-claims.csv", list(claims(studies["paper"].path / tables.FOLDER)))
     for profile, wanted in FIGURES.items():
-        drawn = figures.write(studies[profile], read_numbers(studies[profile]))
+        drawn = figures.write(studies[profile], numbers[profile])
         if profile == "foci":
             write("study-carried.csv", carried_rows(drawn[0]))
         for label, name in wanted:
@@ -109,9 +109,8 @@ def paper_rows(numbers: StudyNumbers) -> Iterator[dict[str, str]]:
             }
 
 
-def foci_rows(study: StudyFolder) -> Iterator[dict[str, str]]:
+def foci_rows(study: StudyFolder, numbers: StudyNumbers) -> Iterator[dict[str, str]]:
     """One row per cohort and classifier: answers, deciding tiles and efficiencies."""
-    numbers = read_numbers(study)
     folders = audit_folders(study)
     for place in numbers.places:
         answers = [

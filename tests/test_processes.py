@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -55,12 +56,14 @@ def test_they_are_set_aside_and_come_back() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_frozen_objects_of_others_stay_frozen() -> None:
-    before = gc.get_freeze_count()
-    assert before > 10_000
+def test_frozen_objects_of_others_stay_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number may fall all the same: some die."""
+    assert gc.get_freeze_count() > 10_000
+    for name in ("freeze", "unfreeze"):
+        monkeypatch.setattr(gc, name, partial(pytest.fail, f"gc.{name} was called"))
     with frozen_gc():
-        assert before - 100 < gc.get_freeze_count() <= before  # some may have died meanwhile
-    assert before - 100 < gc.get_freeze_count() <= before
+        pass
+    assert gc.get_freeze_count() > 10_000
 
 
 def test_garbage_made_inside_is_collected() -> None:

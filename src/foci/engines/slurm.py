@@ -54,8 +54,8 @@ def script(
         gpus: Of every element.
         at_once: Most elements at the same time.
         options: More of ``#SBATCH``, such as ``--partition=gpu``.
-        complete: A shell test that the job which follows makes first: to SLURM an array that was
-            cancelled has ended well.
+        complete: A shell test that the job which follows makes first: SLURM may start it after
+            the array was cancelled.
     """
     path = folder.resolve()
     (path / LOGS).mkdir(parents=True, exist_ok=True)
