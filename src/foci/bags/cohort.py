@@ -335,13 +335,13 @@ def find_slides(
     :func:`foci.bags.importers.read_slides`.
     """
     if labels is None:
-        for option, names in (("--only-classes", only_classes), ("--exclude-class", exclude_class)):
+        needing = {"--only-classes": only_classes, "--exclude-class": exclude_class}
+        if outcomes is not None:
+            needing[outcomes.option] = outcomes.columns[:1]
+        for option, names in needing.items():
             if names:
                 fix = "give the label table, or leave it out"
                 raise CohortError(f"{option} {','.join(names)}", "needs --labels", fix)
-        if outcomes is not None:
-            fix = "give the label table, or leave it out"
-            raise CohortError(f"{outcomes.option} {outcomes.columns[0]}", "needs --labels", fix)
         rows = read_slides(files, **tables)
         return rows, Matched(rows.slides, (), ())
     rows = read_slides(labels, **tables) if outcomes is None else outcomes.read(labels, **tables)

@@ -6,15 +6,15 @@ warns or fails; a refusal becomes a failed check, never a crash.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from foci.bags.bag import Slide, SlideRows, many_skipped, share_on_grid, spacing
+from foci.bags.bag import Provenance, Slide, SlideRows, many_skipped, share_on_grid, spacing
 from foci.bags.cohort import OVERLAP_FIX, CohortOptions, find_slides, overlapping_patients
 from foci.bags.layouts import read_bag
 from foci.bags.layouts.layout import reading
@@ -86,19 +86,17 @@ _ON_GRID = 0.9
 
 @dataclass(frozen=True)
 class _File:
-    """What the checks know of one feature file; ``problem`` is None for a good bag."""
+    """What the checks know of one feature file: a refused one has only its problem."""
 
     slide_id: str
-    problem: Literal["empty", "not finite", "unreadable"] | None = None
+    problem: type[BagError] | None = None
     message: str = ""
-    layout: str = ""
-    encoder: str | None = None
+    origin: Provenance = field(default_factory=Provenance)
     n_tiles: int = 0
     width: int = 0
     has_coords: bool = False
     on_grid: bool = True
     duplicates: bool = False
-    misplaced: str | None = None
     patch_size_inferred: bool = False
 
 
@@ -113,39 +111,32 @@ def _read(name: str, path: Path, options: CohortOptions) -> _File:
                 duplicates = len(np.unique(bag.coords, axis=0)) < len(bag)
             return _File(
                 name,
-                layout=bag.provenance.layout,
-                encoder=bag.provenance.encoder,
+                origin=bag.provenance,
                 n_tiles=len(bag),
                 width=bag.width,
                 has_coords=bag.coords is not None,
                 on_grid=on_grid,
                 duplicates=duplicates,
-                misplaced=bag.provenance.misplaced,
                 patch_size_inferred=bag.patch_size_inferred,
             )
-    except EmptyBagError as error:
-        return _File(name, "empty", str(error))
-    except NotFiniteError as error:
-        return _File(name, "not finite", str(error))
     except BagError as error:
-        return _File(name, "unreadable", str(error))
+        return _File(name, type(error), str(error))
 
 
 def _feature_checks(files: Sequence[_File], total: int) -> list[Check]:
     """Checks that need only the feature files, of which ``files`` were read."""
-    by_problem: dict[str | None, list[_File]] = {
-        problem: [file for file in files if file.problem == problem]
-        for problem in (None, "empty", "not finite", "unreadable")
-    }
+    by_problem: dict[type[BagError] | None, list[_File]] = defaultdict(list)
+    for file in files:
+        by_problem[file.problem].append(file)
     read = f"{len(files)} of {total} files read" if len(files) < total else f"{total} files read"
     checks = [Check("files", "PASS", read)]
-    if bad := by_problem["unreadable"]:
+    if bad := by_problem[BagError]:
         detail = f"{read}, {len(bad)} unreadable; first: {bad[0].message}"
         fix = "repair or remove them; audits skip and list them"
         checks = [Check("files", "FAIL", detail, fix)]
-    problems: tuple[tuple[str, str, Status, str], ...] = (
-        ("empty", "empty bags", "WARN", "they are skipped and listed"),
-        ("not finite", "NaN or Inf", "FAIL", "extract these slides again"),
+    problems: tuple[tuple[type[BagError], str, Status, str], ...] = (
+        (EmptyBagError, "empty bags", "WARN", "they are skipped and listed"),
+        (NotFiniteError, "NaN or Inf", "FAIL", "extract these slides again"),
     )
     for problem, name, status, fix in problems:
         names = [file.slide_id for file in by_problem[problem]]
@@ -157,8 +148,8 @@ def _feature_checks(files: Sequence[_File], total: int) -> list[Check]:
 
 
 def _layouts(good: Sequence[_File]) -> Check:
-    layouts = Counter(file.layout for file in good)
-    encoders = Counter(file.encoder for file in good if file.encoder)
+    layouts = Counter(file.origin.layout for file in good)
+    encoders = Counter(file.origin.encoder for file in good if file.origin.encoder)
     detail = tally(layouts) + (f"; encoder {tally(encoders)}" if encoders else "")
     if len(layouts) > 1 or len(encoders) > 1:
         return Check("layout", "WARN", detail, "use one tool and one encoder for the whole cohort")
@@ -183,10 +174,11 @@ def _sizes(good: Sequence[_File]) -> Check:
 
 def _coordinates(good: Sequence[_File]) -> list[Check]:
     checks = []
-    if mixed := [file for file in good if file.misplaced is not None]:
+    if mixed := [file for file in good if file.origin.misplaced is not None]:
         found = f"of another order than features in {some([file.slide_id for file in mixed])}"
         fix = "write both in one run of the extraction"
-        checks.append(Check("coordinates", "WARN", f"{found}; first: {mixed[0].misplaced}", fix))
+        detail = f"{found}; first: {mixed[0].origin.misplaced}"
+        checks.append(Check("coordinates", "WARN", detail, fix))
     if without := [file.slide_id for file in good if not file.has_coords]:
         fix = "use files that store them, or do without tile maps and contiguity"
         return [*checks, Check("coordinates", "WARN", f"missing in {some(without)}", fix)]

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from foci.bags.bag import Bag, Provenance, Skipped, Slide, joined
 from foci.bags.layouts import LAYOUTS, candidates, read_bag
-from foci.bags.layouts.layout import check_file, reading
+from foci.bags.layouts.layout import reading
 from foci.errors import BagError, FociError, WidthError
 from foci.files.atomic import sweep, write_whole
 
@@ -135,7 +135,6 @@ class BagStore:
         if path is None:
             raise BagError(slide.slide_id, "has no feature file", "extract its features")
         with reading(path):
-            check_file(path)
             bag = replace(self._cached(path), slide_id=slide.slide_id)
             self._check_width(bag, path)
             self.encoders[slide.slide_id] = bag.provenance.encoder

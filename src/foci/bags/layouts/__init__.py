@@ -96,7 +96,6 @@ def candidates(path: Path) -> tuple[str, ...]:
 
 def detect(path: Path) -> str:
     """Detect the layout of a feature file by its content."""
-    check_file(path)
     possible = candidates(path)
     if not possible:
         known = ", ".join(sorted(suffixes()))

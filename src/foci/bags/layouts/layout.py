@@ -10,7 +10,7 @@ import logging
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from foci.bags.bag import Unit
 from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError, shortened
+from foci.files.bounds import read_json
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,17 @@ def check_file(path: Path) -> None:
     if kind != stat.S_IFREG and not (kind == stat.S_IFDIR and ending(path) == STORE):
         what = f"is {_KINDS.get(kind, 'something else')}, not a file"
         raise BagError(path, what, "put the feature file itself there")
+
+
+def json_beside(path: Path, fix: str = "restore or delete it") -> Mapping[str, Any]:
+    """The entries of a JSON file that a tool writes beside features; none where it is missing."""
+    if not path.is_file():
+        return {}
+    try:
+        content = read_json(path)
+    except ValueError as error:
+        raise BagError(path, f"is not JSON ({error})", fix) from error
+    return content if isinstance(content, Mapping) else {}
 
 
 def ending(path: Path) -> str:

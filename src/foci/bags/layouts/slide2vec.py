@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from foci.bags.layouts.arrays import load_npz
-from foci.bags.layouts.layout import Layout, Stored, one_name, one_number
+from foci.bags.layouts.layout import Layout, Stored, json_beside, one_name, one_number
 from foci.bags.layouts.tensor_file import load_array
 from foci.errors import BagError
-from foci.files.bounds import read_json
 
 _FOLDER = "tile_embeddings"
 
@@ -20,18 +19,12 @@ def _read(path: Path, mpp: float | None) -> Stored:
     npz = path.suffix.lower() == ".npz"
     features = load_npz(path, "features")["features"] if npz else load_array(path)
     places, source = _coordinates(path), _settings(path)
-    coords, settings = None, {}
+    coords, settings = None, json_beside(source)
     if places is not None:
         arrays = load_npz(places, "x", also=("y",))
         if "y" not in arrays:
             raise BagError(places, "has no array 'y'", "extract the slide again")
         coords = np.stack([arrays["x"], arrays["y"]], axis=-1)
-    if source.is_file():
-        try:
-            content = read_json(source)
-        except ValueError as error:
-            raise BagError(source, f"is not JSON ({error})", "restore or delete it") from error
-        settings = content if isinstance(content, dict) else {}
     size = settings.get("tile_size_lv0")
     return Stored(
         features=features,

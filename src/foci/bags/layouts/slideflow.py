@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from foci.bags.layouts.arrays import load_npy, load_npz
-from foci.bags.layouts.layout import Layout, Stored, one_name, one_number
+from foci.bags.layouts.layout import Layout, Stored, json_beside, one_name, one_number
 from foci.bags.layouts.tensor_file import load_array
-from foci.errors import BagError
-from foci.files.bounds import read_json
 
 _CONFIG = "bags_config.json"
 
@@ -19,7 +16,7 @@ def _read(path: Path, mpp: float | None) -> Stored:
     index, source = _index(path), path.parent / _CONFIG
     assert index is not None, "matches() has seen the index"  # noqa: S101
     centres = load_npy(index) if index.suffix == ".npy" else load_npz(index, "arr_0")["arr_0"]
-    config = _config(source)
+    config = json_beside(source)
     tile_um, size = config.get("tile_um"), None
     if isinstance(tile_um, (int, float)) and mpp:  # "20x" where tiles are given so
         size = one_number(tile_um, "tile_um", source) / mpp
@@ -32,16 +29,6 @@ def _read(path: Path, mpp: float | None) -> Stored:
         patch_size=size,
         encoder=one_name(name, "extractor", source),
     )
-
-
-def _config(source: Path) -> dict[str, Any]:
-    if not source.is_file():
-        return {}
-    try:
-        content = read_json(source)
-    except ValueError as error:
-        raise BagError(source, f"is not JSON ({error})", "restore or delete it") from error
-    return content if isinstance(content, dict) else {}
 
 
 def _index(path: Path) -> Path | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,15 +59,7 @@ _ROWS = 4096
 
 def _read_parquet(path: Path, mpp: float | None) -> Stored:
     """A column of lists of numbers, and two of coordinates (``x`` and ``y``)."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    fix = "write it again"
-    damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
-    with (
-        expecting(path, damage, lambda error: f"is not readable Parquet ({error})", fix),
-        pq.ParquetFile(path) as file,
-    ):
+    with open_parquet(path) as file:
         schema = file.schema_arrow
         lists = [field.name for field in schema if _is_vector(field.type)]
         named = next((name for name in _VECTORS if name in lists), None)
@@ -82,6 +76,20 @@ def _read_parquet(path: Path, mpp: float | None) -> Stored:
         size = next((name for name in _SIZES if name in schema.names), None)
         side = None if size is None else one_number(numbers(file, size, path), size, path)
     return Stored(features=features, coords=coords, patch_size=side)
+
+
+@contextmanager
+def open_parquet(path: Path, fix: str = "write it again") -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file; reading it is part of the block."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
+    with (
+        expecting(path, damage, lambda error: f"is not readable Parquet ({error})", fix),
+        pq.ParquetFile(path) as file,
+    ):
+        yield file
 
 
 def _is_vector(kind: pa.DataType) -> bool:

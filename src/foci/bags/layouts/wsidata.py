@@ -31,11 +31,11 @@ from foci.bags.layouts.layout import (
     check_file,
     check_size,
     expecting,
+    json_beside,
     one_number,
-)  # fmt: skip
-from foci.bags.layouts.tables import numbers
+)
+from foci.bags.layouts.tables import numbers, open_parquet
 from foci.errors import BagError, shortened
-from foci.files.bounds import read_json
 
 _MOST_CHUNKS = 100_000
 _METADATA = ("zarr.json", ".zarray")
@@ -111,14 +111,7 @@ def _shapes(table: Path, store: Path) -> tuple[str, Path | None]:
 
 def _coordinates(shapes: Path, ids: NDArray[Any]) -> NDArray[Any]:
     """Corners ``[N, 2]`` of the tiles that a table names."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    damage = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
-    with (
-        expecting(shapes, damage, lambda error: f"is not readable Parquet ({error})", _DAMAGED),
-        pq.ParquetFile(shapes) as file,
-    ):
+    with open_parquet(shapes, _DAMAGED) as file:
         if missing := {"tile_id", "x", "y"} - set(file.schema_arrow.names):
             what = f"has no column {', '.join(sorted(missing))}"
             raise BagError(shapes, what, "tile the slide with LazySlide again")
@@ -149,7 +142,7 @@ def _metadata(folder: Path) -> Path | None:
 def _attributes(group: Path, store: Path) -> Mapping[str, Any]:
     for name, key in (("zarr.json", "attributes"), (".zattrs", None)):
         if (group / name).exists():
-            content = _json(group / name, store)
+            content = json_beside(_inside(group / name, store), _DAMAGED)
             own = content if key is None else content.get(key)
             return own if isinstance(own, Mapping) else {}
     return {}
@@ -160,7 +153,7 @@ def _array(folder: Path, store: Path) -> _Array:
     path = _metadata(folder)
     if path is None:
         raise BagError(store, f"has no array {folder.relative_to(store)}", _DAMAGED)
-    given = _json(path, store)
+    given = json_beside(_inside(path, store), _DAMAGED)
     try:
         found = _version_3(folder, given) if path.name == "zarr.json" else _version_2(folder, given)
         sizes = (*found.shape, *found.files, *found.chunks)
@@ -345,14 +338,6 @@ def _inside(path: Path, store: Path) -> Path:
     if not path.resolve().is_relative_to(store.resolve()):
         raise BagError(path, "is a link out of its store", "copy the file there")
     return path
-
-
-def _json(path: Path, store: Path) -> Mapping[str, Any]:
-    try:
-        content = read_json(_inside(path, store))
-    except ValueError as error:
-        raise BagError(path, f"is not JSON ({error})", _DAMAGED) from None
-    return content if isinstance(content, Mapping) else {}
 
 
 def _sidecars(path: Path) -> tuple[Path, ...]:
