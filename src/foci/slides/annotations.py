@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.files.bounds import read_json
-from foci.slides.image import Box
+from foci.slides.image import Box, first_line
 
 Floats = NDArray[np.float64]
 
@@ -95,8 +95,7 @@ def read_outlines(path: Path) -> list[Polygon]:
     try:
         content = read_json(path)
     except (OSError, ValueError) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FociError(path, f"cannot be read ({why})", _FIX) from None
+        raise FociError(path, f"cannot be read ({first_line(error)})", _FIX) from None
     if isinstance(content, Mapping):
         content = content.get("features", [content])
     if not isinstance(content, list):
@@ -108,8 +107,8 @@ def read_outlines(path: Path) -> list[Polygon]:
             name = _class_of(feature.get("properties") or {})
             found += [polygon(rings, name) for rings in _rings_of(geometry)]
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise FociError(path, f"object {number} is no outline ({why})", _FIX) from None
+            what = f"object {number} is no outline ({first_line(error)})"
+            raise FociError(path, what, _FIX) from None
     return found
 
 

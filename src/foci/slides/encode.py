@@ -23,7 +23,7 @@ from foci.bags.bag import Skipped
 from foci.bags.layouts.hdf5 import attribute, open_file
 from foci.errors import BagError, FociError, SlideError
 from foci.files.atomic import sweep, whole_file, write_whole
-from foci.files.hashes import check_format, digest
+from foci.files.hashes import check_format, digest, stamp
 from foci.progress import track
 from foci.slides.encoders import Encoder
 from foci.slides.find import FoundSlide, Search
@@ -151,7 +151,7 @@ def encode_slide(
     Raises:
         SlideError: If the image cannot be read to the end, or holds no tissue.
     """
-    state = _file_state(found.path)
+    _, size, changed = stamp(found.path)
     with SlideImage(found.path, run.slide_mpp) as slide:
         grid = lay_tiles(slide, run.tiling)
         pictures = batched(tile_pictures(slide, grid), batch)
@@ -167,7 +167,8 @@ def encode_slide(
         tiles=len(grid),
         mpp=mpp,
         mpp_from=slide.mpp_from or "",
-        **state,
+        bytes=size,
+        mtime_ns=changed,
     )
     write_trident(
         path,
@@ -238,19 +239,8 @@ def _finished(path: Path, found: FoundSlide, run: EncodingRun) -> EncodedSlide |
     except (BagError, KeyError, ValidationError):
         return None
     whole = shapes == ((record.tiles, 2), (record.tiles, run.width))
-    current = _file_state(found.path)
-    unchanged = all(getattr(record, name) == value for name, value in current.items())
+    unchanged = stamp(found.path)[1:] == [record.bytes, record.mtime_ns]
     return record if same and whole and unchanged else None
-
-
-def _file_state(path: Path) -> dict[str, int]:
-    """Size and time of change of an image."""
-    try:
-        state = path.stat()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise SlideError(path, f"cannot be opened ({why})", "check path and permissions") from None
-    return {"bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
 
 
 def _read_manifest(folder: Path, run: EncodingRun) -> dict[str, EncodedSlide]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from foci.errors import FociError
 from foci.files.hashes import file_digest
 from foci.registry import Registry
+from foci.slides.image import first_line
 from foci.words import listed
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         what = "holds pickled objects, which FOCI does not execute"
         raise FociError(path, what, "give the model's state_dict or .safetensors file") from None
     except Exception as error:  # safetensors and torch raise errors of many kinds
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise FociError(path, f"cannot be read ({why})", "download it again") from error
+        what = f"cannot be read ({first_line(error)})"
+        raise FociError(path, what, "download it again") from error
     if not isinstance(content, dict) or not all(
         isinstance(value, torch.Tensor) for value in content.values()
     ):

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 
 from foci.bags.bag import Skipped
-from foci.bags.matching import short
+from foci.bags.matching import Names
 from foci.errors import SlideError
 from foci.files.atomic import write_whole
 from foci.files.bounds import read_text
@@ -83,7 +83,7 @@ def every_image(folder: str | Path) -> Search:
 
 
 def match_images(
-    slides: Iterable[tuple[str, Path | None]], images: Mapping[str, Sequence[Path]] | None
+    slides: Iterable[tuple[str, Path | None]], images: Mapping[str, Sequence[Path]]
 ) -> Search:
     """Give every slide its image.
 
@@ -92,18 +92,16 @@ def match_images(
 
     Args:
         slides: Slide and, if the cohort table names it, the path of its image.
-        images: Of :func:`find_images`; None if only paths are known.
+        images: Of :func:`find_images`.
     """
-    shortened: dict[str, list[Path]] = defaultdict(list)
-    for name, paths in (images or {}).items():
-        shortened[short(name)] += paths
+    names = Names(images)
     found, missing = [], []
     for slide_id, given in slides:
-        how, paths = "slide_path", [] if given is None else [given]
-        if given is None:
-            how, paths = "name", list((images or {}).get(slide_id, ()))
-        if not paths:
-            how, paths = "short name", shortened.get(short(slide_id), [])
+        if given is not None:
+            how, paths = "slide_path", [given]
+        else:
+            how = "name" if slide_id in names.exact else "short name"
+            paths = [path for name in names.like(slide_id) for path in images[name]]
         if len(paths) == 1:
             found.append(FoundSlide(slide_id, paths[0], how))
         elif paths:

@@ -116,7 +116,7 @@ class SlideImage:
             region = self._slide.read_region((box.x, box.y), level, wanted)
         except openslide.OpenSlideError as error:
             gone = not self.path.exists()
-            what = "has vanished" if gone else f"is cut short or damaged ({_first_line(error)})"
+            what = "has vanished" if gone else f"is cut short or damaged ({first_line(error)})"
             raise SlideError(self.path, what, _AGAIN) from error
         if region.getchannel("A").getextrema() != (255, 255):
             white = Image.new("RGBA", region.size, "white")
@@ -211,10 +211,11 @@ def _open(path: Path) -> OpenSlide:
         what = "is no whole-slide image that OpenSlide reads, or is cut short"
         raise SlideError(path, what, _AGAIN) from None
     except openslide.OpenSlideError as error:
-        raise SlideError(path, f"is cut short or damaged ({_first_line(error)})", _AGAIN) from error
+        raise SlideError(path, f"is cut short or damaged ({first_line(error)})", _AGAIN) from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error of a library says, without the lines that follow."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
