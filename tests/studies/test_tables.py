@@ -9,18 +9,10 @@ from itertools import product
 
 import pytest
 
+from foci.audits.settings import SELECTOR
 from foci.metrics import shi
 from foci.studies.paper_tables import main_table, shi_table
-from foci.studies.read import (
-    COHORTS,
-    FOCI,
-    SELECTOR,
-    Measure,
-    Place,
-    StudyNumbers,
-    Value,
-    published,
-)
+from foci.studies.read import COHORTS, FOCI, Measure, Place, StudyNumbers, Value, published
 from foci.studies.study import BACKBONES
 from foci.studies.table import Cell, Table
 from foci.studies.tables import compared_pairs, joint_table

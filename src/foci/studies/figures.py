@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from foci.audits import StoredAudit
+from foci.audits.settings import EVIDENCE, NATIVE, RANDOM, SELECTOR
 from foci.errors import FociError
 from foci.files.atomic import whole_file, write_whole
 from foci.metrics.deletion import PAPER_COUNTS
@@ -17,10 +18,6 @@ from foci.metrics.inputs import Floats, Integers
 from foci.studies.paper_tables import shi_of
 from foci.studies.plan import MAIN, StudyFolder
 from foci.studies.read import (
-    EVIDENCE,
-    NATIVE,
-    RANDOM,
-    SELECTOR,
     Measure,
     Place,
     StudyNumbers,

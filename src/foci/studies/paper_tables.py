@@ -10,17 +10,14 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
+from foci.audits.settings import EVIDENCE, NATIVE, RANDOM, SELECTOR
 from foci.metrics import shi
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.studies.plan import MAIN, N_CAP
 from foci.studies.read import (
     ABSENT,
     COHORTS,
-    EVIDENCE,
     FOCI,
-    NATIVE,
-    RANDOM,
-    SELECTOR,
     Measure,
     Place,
     PublishedNumber,

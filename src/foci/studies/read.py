@@ -22,7 +22,7 @@ import numpy as np
 from foci.audits import StoredAudit
 from foci.audits.measure import MeasuredSlides, Threshold, WholeSlides, measure_slides
 from foci.audits.numbers import auc_or_none
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import KEPT, AuditSettings, View
 from foci.backbones.saved import RECORD
 from foci.errors import FociError
 from foci.metrics import (
@@ -49,8 +49,6 @@ COHORTS = ("nsclc", "brca", "panda")
 FOCI = "+foci"
 """Ends the name of a row in which a selector ranks the tiles of a backbone."""
 
-NATIVE, SELECTOR, RANDOM, EVIDENCE = "native", "selector", "random", "evidence"
-KEPT = 32
 ABSENT = "not part of this study"
 
 Reading = float | str
@@ -241,7 +239,6 @@ class AuditReading:
 
     Attributes:
         curves: Mean probability of the label at every count from 1 on, by ranking.
-        msk: MSK of every slide in the label view, by ranking; the first seed.
         slides: All of them: patients, numbers of tiles, full-bag probabilities.
         encoder: Tile encoder that most feature files name; None if none does.
         fingerprint: Hash of the classifier's weights.
@@ -249,7 +246,6 @@ class AuditReading:
 
     numbers: Mapping[Measure, Reading]
     curves: Mapping[str, Floats]
-    msk: Mapping[str, Floats]
     slides: WholeSlides
     encoder: str | None
     fingerprint: str | None
@@ -282,7 +278,6 @@ def read_audit(audit: StoredAudit, block: ReadBlock) -> AuditReading:
     return AuditReading(
         numbers=numbers,
         curves=curves,
-        msk={ranking: own.of(ranking, "label").msk[0] for ranking in curves},
         slides=slides,
         encoder=encoders.most_common(1)[0][0] if encoders else None,
         fingerprint=manifest.backbone.fingerprint,

@@ -286,36 +286,37 @@ def _computed(folder: StudyFolder, cell: Cell, work: Path, threads: int) -> Outc
         cell,
         seconds=round(seconds, 3),
         cpu_seconds=round(time.process_time() - busy, 3),
-        threads=threads,
-        device=visible_device(),
+        **_versions(threads),
         machine=platform.node(),
-        foci=__version__,
-        torch=torch.__version__,
     )
     shutil.rmtree(work, ignore_errors=True)
     return Outcome(cell.key, seconds)
 
 
 def _needed(folder: StudyFolder, cell: Cell) -> tuple[Path, ...]:
-    plan = folder.plan()
-    _ = plan[cell.key]  # settings are read from study.yaml: they must be those of the key
-    found = []
-    for key in cell.needs:
-        result = folder.result(plan[key])
+    plan, found = folder.plan(), []
+    # settings are read from study.yaml: they must be those of the key
+    for needed in plan.needs(plan[cell.key]):
+        result = folder.result(needed)
         if result is None:
-            raise FociError(cell.name, f"needs {plan[key].name}, which is not finished", "run it")
+            raise FociError(cell.name, f"needs {needed.name}, which is not finished", "run it")
         found.append(result)
     return tuple(found)
 
 
-def _discard_other_versions(work: Path, threads: int) -> None:
-    """Keep what a killed process has done only if this one would have done the same."""
-    now = {
+def _versions(threads: int) -> dict[str, Any]:
+    """What the bytes of a result depend on, besides its key."""
+    return {
+        "threads": threads,
+        "device": visible_device(),
         "foci": __version__,
         "torch": torch.__version__,
-        "device": visible_device(),
-        "threads": threads,
     }
+
+
+def _discard_other_versions(work: Path, threads: int) -> None:
+    """Keep what a killed process has done only if this one would have done the same."""
+    now = _versions(threads)
     with contextlib.suppress(OSError, ValueError):
         if read_json(work / _VERSIONS) == now:
             return

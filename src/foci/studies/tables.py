@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from foci.audits.settings import PAPER, PROFILES
+from foci.audits.settings import NATIVE, PAPER, PROFILES, SELECTOR
 from foci.files.atomic import write_whole
 from foci.metrics import spearman, wilcoxon
 from foci.studies.paper_tables import paper_tables, shi_of
 from foci.studies.plan import StudyFolder
 from foci.studies.read import (
     COHORTS,
-    NATIVE,
-    SELECTOR,
     Measure,
     Place,
     PublishedNumber,
