@@ -2,7 +2,6 @@
 
 import os
 import re
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,9 @@ from foci.bags.cohort import (
 from foci.bags.doctor import check_overlap
 from foci.bags.store import BagStore
 from foci.configuration import configure
-from foci.errors import CohortError, FociError
+from foci.errors import FociError
+from tests.bags import refused
 from tests.makers import features as write
-
-
-def refused(match: str) -> AbstractContextManager[object]:
-    return pytest.raises(CohortError, match=match)
 
 
 def folder(tmp_path: Path, names: list[str]) -> Path:
@@ -291,40 +287,37 @@ SLIDES = tuple(
 )
 
 
-def labels_of(slides: tuple[Slide, ...]) -> set[str | None]:
-    return {slide.label for slide in slides}
+@pytest.mark.parametrize(
+    ("only", "exclude", "labels", "notes"),
+    [
+        (None, None, {"LUAD", "LUSC", "normal", None}, []),
+        (None, ["normal"], {"LUAD", "LUSC", None}, ["4 slides of normal, by --exclude-class"]),
+        (["LUSC", "LUAD"], None, {"LUAD", "LUSC"},
+         ["4 slides of normal, by --only-classes", "1 slide without a label, by --only-classes"]),
+    ],
+)  # fmt: skip
+def test_classes_are_left_out_with_a_note(
+    only: list[str] | None, exclude: list[str] | None, labels: set[str | None], notes: list[str]
+) -> None:
+    kept, said = choose_classes(SLIDES, only, exclude)
+    assert kept == tuple(slide for slide in SLIDES if slide.label in labels)
+    assert said == tuple(f"left out: {note}" for note in notes)
 
 
-def test_one_of_three_classes_is_left_out_with_a_note() -> None:
-    kept, notes = choose_classes(SLIDES, None, ("normal",))
-    assert labels_of(kept) == {"LUAD", "LUSC", None}
-    assert len(kept) == 6
-    assert notes == ("left out: 4 slides of normal, by --exclude-class",)
-
-
-def test_two_of_three_classes_are_kept_and_no_unlabelled_slide() -> None:
-    kept, notes = choose_classes(SLIDES, ("LUSC", "LUAD"), None)
-    assert labels_of(kept) == {"LUAD", "LUSC"}
-    assert notes == (
-        "left out: 4 slides of normal, by --only-classes",
-        "left out: 1 slide without a label, by --only-classes",
-    )
-
-
-def test_nothing_asked_nothing_changed() -> None:
-    assert choose_classes(SLIDES, None, None) == (SLIDES, ())
-
-
-def test_mistakes_are_one_line() -> None:
-    message = (
-        r"^--exclude-class Normal: is no class of the label table \(LUAD, LUSC, normal\); write"
-    )
-    with refused(message):
-        choose_classes(SLIDES, None, ("Normal",))
-    with refused(r"^--only-classes x: is no class of the label table"):
-        choose_classes(SLIDES, ("LUAD", "x"), None)
-    with refused(r"^--exclude-class: leaves no class over; keep at least"):
-        choose_classes(SLIDES, None, ("LUAD", "LUSC", "normal"))
+@pytest.mark.parametrize(
+    ("only", "exclude", "message"),
+    [
+        (None, ["Normal"],
+         r"--exclude-class Normal: is no class of the label table \(LUAD, LUSC, normal\); write"),
+        (["LUAD", "x"], None, "--only-classes x: is no class of the label table"),
+        (None, ["LUAD", "LUSC", "normal"], "--exclude-class: leaves no class over; keep at least"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line(
+    only: list[str] | None, exclude: list[str] | None, message: str
+) -> None:
+    with refused(f"^{message}"):
+        choose_classes(SLIDES, only, exclude)
 
 
 def test_a_cohort_without_a_class_counts_its_files_as_known(tmp_path: Path) -> None:

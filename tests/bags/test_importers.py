@@ -1,6 +1,5 @@
 """Label tables of the common tools, and split tables."""
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,8 @@ import pytest
 from foci.bags.bag import Slide, SlideRows
 from foci.bags.importers import IMPORTERS, read_slides
 from foci.errors import CohortError
+from tests.bags import refused
 from tests.makers.workbooks import text_row, workbook
-
-
-def refused(match: str) -> AbstractContextManager[object]:
-    return pytest.raises(CohortError, match=match)
 
 
 def table(folder: Path, header: str, name: str = "a.csv") -> Path:

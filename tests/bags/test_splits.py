@@ -92,21 +92,27 @@ def test_class_shares_are_within_one_patient(rows: list[tuple[str, int, str]]) -
 
 @settings(deadline=None, max_examples=60)
 @given(patients.filter(lambda rows: len(rows) <= 6), st.data())
-def test_counts_are_met_wherever_whole_patients_allow(
+def test_counts_are_met_as_nearly_as_whole_patients_allow(
     rows: list[tuple[str, int, str]], data: st.DataObject
 ) -> None:
     slides = cohort(rows)
-    first = data.draw(st.integers(1, len(slides)))
-    second = data.draw(st.integers(0, len(slides) - first))
-    counts = (first, second, len(slides) - first - second)
-    possible = any(
-        tuple(sum(n for (_, n, _), s in zip(rows, choice, strict=True) if s == k) for k in range(3))
-        == counts
-        for choice in product(range(3), repeat=len(rows))
-    )
+    counts = draw_counts(data, len(slides))
     result = split_by_patient(slides, counts=counts)
-    assert (sizes(result.slides) == counts) == possible
-    assert any("cannot make splits" in note for note in result.notes) != possible
+    missed = sum(abs(a - b) for a, b in zip(sizes(result.slides), counts, strict=True))
+    assert missed == nearest_by_trying_everything([n for _, n, _ in rows], counts)
+    assert any("cannot make splits" in note for note in result.notes) == (missed > 0)
+
+
+def nearest_by_trying_everything(patients: Sequence[int], counts: Sequence[int]) -> int:
+    """Fewest slides too many or too few; a split of no slides stays empty."""
+    best = sum(patients) * 2
+    for choice in product(range(3), repeat=len(patients)):
+        got = [0, 0, 0]
+        for split, size in zip(choice, patients, strict=True):
+            got[split] += size
+        if all(n == 0 for n, wanted in zip(got, counts, strict=True) if wanted == 0):
+            best = min(best, sum(abs(a - b) for a, b in zip(got, counts, strict=True)))
+    return best
 
 
 def test_the_seed_decides_who() -> None:
@@ -202,14 +208,11 @@ def test_both_strata_are_kept() -> None:
     assert shares == {"train": {14}, "val": {2}, "test": {4}}
 
 
-# Whole patients into splits, against trying everything.
+# Whole patients into splits.
 
 
 Groups = dict[Group, int]
 
-small = st.dictionaries(
-    st.tuples(st.sampled_from("AB"), st.integers(1, 4)), st.integers(1, 2), min_size=1, max_size=3
-)
 large = st.dictionaries(
     st.tuples(st.sampled_from("ABC"), st.integers(1, 9)), st.integers(1, 30), min_size=1
 )
@@ -228,31 +231,6 @@ def draw_counts(data: st.DataObject, total: int) -> tuple[int, int, int]:
     return first, second, total - first - second
 
 
-def nearest_by_trying_everything(groups: Groups, counts: tuple[int, int, int]) -> int:
-    sizes = [size for (_, size), number in groups.items() for _ in range(number)]
-    best = sum(sizes) * 2
-    for choice in product(range(3), repeat=len(sizes)):
-        got = [0, 0, 0]
-        for split, size in zip(choice, sizes, strict=True):
-            got[split] += size
-        if all(n == 0 for n, wanted in zip(got, counts, strict=True) if wanted == 0):
-            best = min(best, sum(abs(a - b) for a, b in zip(got, counts, strict=True)))
-    return best
-
-
-@settings(deadline=None, max_examples=60)
-@given(large, st.data())
-def test_fill_misses_no_quota_by_a_whole_patient(groups: Groups, data: st.DataObject) -> None:
-    slides = totals(groups)
-    quotas = stratum_quotas(slides, draw_counts(data, sum(slides.values())))
-    placement = fill(groups, quotas)
-    assert {group: sum(row) for group, row in placement.items()} == groups
-    for stratum, quota in quotas.items():
-        largest = max(size for name, size in groups if name == stratum)
-        own = {group: row for group, row in placement.items() if group[0] == stratum}
-        assert imbalance(own, {stratum: quota}) < largest
-
-
 @settings(deadline=None, max_examples=60)
 @given(large, st.data())
 def test_single_slides_fill_every_quota(groups: Groups, data: st.DataObject) -> None:
@@ -261,17 +239,6 @@ def test_single_slides_fill_every_quota(groups: Groups, data: st.DataObject) -> 
     slides = totals(groups)
     quotas = stratum_quotas(slides, draw_counts(data, sum(slides.values())))
     assert imbalance(fill(groups, quotas), quotas) == 0
-
-
-@settings(deadline=None, max_examples=60)
-@given(small, st.data())
-def test_meet_finds_the_nearest_there_is(groups: Groups, data: st.DataObject) -> None:
-    slides = totals(groups)
-    counts = draw_counts(data, sum(slides.values()))
-    quotas = stratum_quotas(slides, counts)
-    placement = meet(fill(groups, quotas), quotas, counts)
-    assert {group: sum(row) for group, row in placement.items()} == groups
-    assert miss(placement, counts) == nearest_by_trying_everything(groups, counts)
 
 
 def test_meet_in_a_large_cohort_without_single_slides() -> None:

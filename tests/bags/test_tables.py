@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -13,11 +12,8 @@ from hypothesis import strategies as st
 from foci.bags.tables import read_first_sheet, read_table, write_csv
 from foci.errors import CohortError
 from foci.words import csv_cell, from_csv_cell
+from tests.bags import refused
 from tests.makers.workbooks import text_row, workbook
-
-
-def refused(match: str) -> AbstractContextManager[object]:
-    return pytest.raises(CohortError, match=match)
 
 
 def write(folder: Path, name: str, text: str | bytes) -> Path:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from uuid import NAMESPACE_DNS, uuid5
 
@@ -12,14 +11,11 @@ from foci.bags import Slide
 from foci.bags.bag import SlideRows
 from foci.bags.cohort import check_leakage
 from foci.bags.tasks import NOTE, TASKS, Source, build, parse_source
-from foci.errors import CohortError, FociError
+from foci.errors import FociError
+from tests.bags import refused
 
 OLD = ("Data Category", "Data Type", "Project ID", "Case ID", "Sample ID", "Sample Type")
 NEW = (*OLD[:5], "Tissue Type", "Tumor Descriptor", "Specimen Type", "Preservation Method")
-
-
-def refused(match: str) -> AbstractContextManager[object]:
-    return pytest.raises(CohortError, match=match)
 
 
 def barcode(case: int, slide: str = "01Z-00-DX1", site: str = "05") -> str:
