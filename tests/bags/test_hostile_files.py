@@ -351,15 +351,6 @@ def test_devices_and_folders(tmp_path: Path) -> None:
 NO_RIGHT = "may not be read (permission denied); give yourself the right to read it (chmod u+r)"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file; simulated below")
-@pytest.mark.parametrize("ending", WRITERS)
-def test_a_file_without_read_permission(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"s{ending}"
-    WRITERS[ending](path, X)
-    path.chmod(0)
-    assert NO_RIGHT in refused(path)
-
-
 @pytest.mark.parametrize("ending", WRITERS)
 def test_a_file_that_may_not_be_opened(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch

@@ -114,23 +114,21 @@ def test_a_path_that_leads_nowhere_is_a_missing_file(tmp_path: Path) -> None:
 # Barcodes of TCGA.
 
 
-def test_a_diagnostic_slide() -> None:
-    barcode = parse_barcode(f"TCGA-2L-AAQA-01Z-00-DX1.{UUID.upper()}.svs")
-    assert barcode == Barcode("TCGA-2L-AAQA", "2L", "01", "DX1")
-    assert diagnostic_barcode(f"TCGA-2L-AAQA-01Z-00-DX1.{UUID}") == barcode
-
-
-@pytest.mark.parametrize("slide", ["TS1", "MSA", "BS2"])
-def test_frozen_sections_are_not_diagnostic(slide: str) -> None:
-    name = f"TCGA-05-4244-11A-01-{slide}"
-    assert parse_barcode(name) == Barcode("TCGA-05-4244", "05", "11", slide)
-    assert diagnostic_barcode(name) == "frozen sections"
-    assert diagnostic_barcode("TCGA-05-4244-11A-01-DX1") == "slides of normal tissue"
-
-
-def test_a_bare_case_has_no_sample() -> None:
-    assert parse_barcode("TCGA-05-4244") == Barcode("TCGA-05-4244", "05", None, None)
-    assert parse_barcode("TCGA-05-4244-01") == Barcode("TCGA-05-4244", "05", "01", None)
+@pytest.mark.parametrize(
+    ("name", "parts", "no"),
+    [
+        (f"TCGA-2L-AAQA-01Z-00-DX1.{UUID.upper()}.svs", ("2L", "01", "DX1"), None),
+        ("TCGA-05-4244-11A-01-TS1", ("05", "11", "TS1"), "frozen sections"),
+        ("TCGA-05-4244-11A-01-MSA", ("05", "11", "MSA"), "frozen sections"),
+        ("TCGA-05-4244-11A-01-BS2", ("05", "11", "BS2"), "frozen sections"),
+        ("TCGA-05-4244-11A-01-DX1", ("05", "11", "DX1"), "slides of normal tissue"),
+        ("TCGA-05-4244", ("05", None, None), "files without the barcode of a slide"),
+        ("TCGA-05-4244-01", ("05", "01", None), "files without the barcode of a slide"),
+    ],
+)
+def test_barcodes(name: str, parts: tuple[str, str | None, str | None], no: str | None) -> None:
+    assert parse_barcode(name) == Barcode(name[:12], *parts)
+    assert diagnostic_barcode(name) == (no or parse_barcode(name))
 
 
 def test_both_cases_are_one_patient() -> None:
