@@ -33,8 +33,8 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from classifiers import EVERY, created, plain
-from foci.audits import null_maps
+from classifiers import EVERY, created, fitted, plain
+from foci.audits import StoredAudit, null_maps
 from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
@@ -82,26 +82,33 @@ def row(name: str, n_slides: int, n_tiles: int, dense: bool) -> None:
     model = briefly_trained(name)
     with tempfile.TemporaryDirectory() as folder:
         cohort = generated(Path(folder), n_slides, n_tiles)
-        bag = cohort.bag(cohort.split("test").slides[0].slide_id).x
-        units = [unit(model, bag)]
-        pa.array([0])  # loads pandas
-        clock = Clock()
         settings = AuditSettings(recipe_settings=SHORT, dense=dense)
-
-        def between(items: Any, what: str) -> Any:
-            return clock.between(items, what, lambda: units.append(unit(model, bag)))
-
-        with clock.watching(), torch.no_grad(), showing(between):
-            done = audit_run.run(Sources(model, cohort), settings, Path(folder, "audit"))
-            clock.stop()
-        own, plain = (statistics.median(times) for times in zip(*units, strict=True))
-        costs = {part: clock.spent[part] / n_slides / own for part in PARTS}
-        whole = sum(costs.values())
+        done, cells = audited(model, cohort, settings, Path(folder, "audit"), n_slides)
         numbers = done.summary.views["prediction"]
         counts = [numbers[r].restricted.estimate for r in ("native", "random")]
         decided = f"{done.answers.n_decided}/{done.answers.n_slides}"
-    cells = " ".join(f"{x:9.2f}" for x in (*costs.values(), whole, whole * own / plain))
     print(f"{name:17s} {cells}  {decided}, {counts[0]:.1f}, {counts[1]:.1f}", flush=True)
+
+
+def audited(
+    model: Backbone, cohort: Cohort, settings: AuditSettings, out: Path, n_slides: float
+) -> tuple[StoredAudit, str]:
+    """An audit, and what each part of it cost per slide, as the columns of a row."""
+    bag = cohort.bag(cohort.split("test").slides[0].slide_id).x
+    units = [unit(model, bag)]
+    pa.array([0])  # loads pandas
+    clock = Clock()
+
+    def between(items: Any, what: str) -> Any:
+        return clock.between(items, what, lambda: units.append(unit(model, bag)))
+
+    with clock.watching(), torch.no_grad(), showing(between):
+        done = audit_run.run(Sources(model, cohort), settings, out)
+        clock.stop()
+    own, plain = (statistics.median(times) for times in zip(*units, strict=True))
+    costs = [clock.spent[part] / n_slides / own for part in PARTS]
+    whole = sum(costs)
+    return done, " ".join(f"{x:9.2f}" for x in (*costs, whole, whole * own / plain))
 
 
 class Clock:
@@ -221,16 +228,12 @@ def bag(rng: np.random.Generator, label: int, n_tiles: int) -> np.ndarray:
 def briefly_trained(name: str) -> Backbone:
     """A classifier that tells the classes apart, after some steps on small bags."""
     torch.manual_seed(0)
-    model = created(name, WIDTH).train()
     rng = np.random.default_rng(1)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
-    for step in range(STEPS.get(name, 400)):
-        x = torch.from_numpy(bag(rng, step % 2, SMALL))
-        loss = torch.nn.functional.cross_entropy(model(x)[None], torch.tensor([step % 2]))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model.eval().requires_grad_(False)
+    return fitted(
+        created(name, WIDTH),
+        lambda label: torch.from_numpy(bag(rng, label, SMALL)),
+        STEPS.get(name, 400),
+    )
 
 
 def generated(folder: Path, n_slides: int, n_tiles: int) -> Cohort:

@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from foci.bags import BagCache, Slide
+from foci.bags import N_CAP, BagCache, Slide
 from foci.bags.store import BagStore, BagStream
 from timing import seconds
 
@@ -25,8 +25,8 @@ def main() -> None:
         cache = BagCache(Path(folder) / "cache")
 
         def epoch(cache: BagCache | None) -> None:
-            stream = BagStream(BagStore(cache=cache, keep=1), slides)
-            assert sum(len(bag) for bag in stream) == BAGS * 1024
+            stream = BagStream(BagStore(n_cap=N_CAP, cache=cache, keep=1), slides)
+            assert sum(len(bag) for bag in stream) == BAGS * N_CAP
 
         reading, cached = seconds(lambda: epoch(None), 3), seconds(lambda: epoch(cache), 9)
     print(f"{BAGS} bags of {TILES} x {WIDTH}, chunks (1, {WIDTH}), capped at 1024 tiles")

@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import argparse
 import resource
-import statistics
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 import torch
 
-import foci
-from bench_audit import PARTS, SHORT, Clock, unit
-from foci.audits import run as audit_run
+from bench_audit import PARTS, SHORT, audited
+from classifiers import created, fitted
 from foci.audits.settings import AuditSettings
-from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort
-from foci.progress import showing
 from foci.reports import write_report
 
 WIDTH = 1024
@@ -54,20 +49,7 @@ def main() -> None:
 def row(name: str, cohort: Cohort, out: Path, n_slides: float) -> None:
     """Audit the cohort and print what each part cost; 100,000 tiles count as 3.3 slides."""
     model = briefly_trained(name)
-    bag = cohort.bag(cohort.split("test").slides[0].slide_id).x
-    units, clock = [unit(model, bag)], Clock()
-    settings = AuditSettings(recipe_settings=SHORT)
-
-    def between(items: Any, what: str) -> Any:
-        return clock.between(items, what, lambda: units.append(unit(model, bag)))
-
-    with clock.watching(), torch.no_grad(), showing(between):
-        done = audit_run.run(Sources(model, cohort), settings, out)
-        clock.stop()
-    own, plain = (statistics.median(times) for times in zip(*units, strict=True))
-    costs = {part: clock.spent[part] / n_slides / own for part in PARTS}
-    whole = sum(costs.values())
-    cells = " ".join(f"{x:9.2f}" for x in (*costs.values(), whole, whole * own / plain))
+    done, cells = audited(model, cohort, AuditSettings(recipe_settings=SHORT), out, n_slides)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     report = write_report(done).stat().st_size / 1e6
     tables = sum(path.stat().st_size for path in out.glob("*.parquet")) / 1e6
@@ -85,16 +67,9 @@ def bag_of(rng: np.random.Generator, n: int, label: int) -> np.ndarray:
 def briefly_trained(name: str) -> Backbone:
     """An official preset that tells the classes apart, after some steps on small bags."""
     torch.manual_seed(0)
-    model = foci.backbones.create(name, "official", d_in=WIDTH, n_classes=2).train()
     rng = np.random.default_rng(1)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
-    for step in range(300):
-        x = torch.from_numpy(bag_of(rng, 128, step % 2))
-        loss = torch.nn.functional.cross_entropy(model(x)[None], torch.tensor([step % 2]))
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-    return model.eval().requires_grad_(False)
+    model = created(f"{name}:official", WIDTH)
+    return fitted(model, lambda label: torch.from_numpy(bag_of(rng, 128, label)), 300)
 
 
 def generated(folder: Path, sizes: list[int]) -> Cohort:

@@ -16,6 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from classifiers import fitted
 from foci import backbones
 from foci.audits.reveal import RELU_STEPS
 from foci.backbones import Backbone
@@ -33,7 +34,7 @@ PRESETS = {
 LIMITS = {"T2": 0.3, "T4 averaged": 2.0, "T4 own": 2.0, "T5": 2.0, "best tile": 0.3}
 
 
-def trained(name: str, preset: str, steps: int = 60) -> tuple[Backbone, Callable[[int], Tensor]]:
+def trained(name: str, preset: str) -> tuple[Backbone, Callable[[int], Tensor]]:
     """A classifier fitted to small bags whose class is carried by a few tiles, and such bags."""
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(0)
@@ -47,15 +48,7 @@ def trained(name: str, preset: str, steps: int = 60) -> tuple[Backbone, Callable
         return x
 
     model = backbones.create(name, preset, d_in=WIDTH, n_classes=2)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    for step in range(steps):
-        label = step % 2
-        logits = model(bag(256, label)[None])
-        loss = torch.nn.functional.cross_entropy(logits, torch.tensor([label]))
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    return model.eval().requires_grad_(False), bag
+    return fitted(model, lambda label: bag(256, label), 60, 3e-4), bag
 
 
 def main() -> None:

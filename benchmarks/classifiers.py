@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,20 @@ def created(name: str, d_in: int) -> Backbone:
     """A classifier of two classes; its name may have a preset behind a colon."""
     architecture, _, preset = name.partition(":")
     return backbones.create(architecture, preset or "paper", d_in=d_in, n_classes=2)
+
+
+def fitted(
+    model: Backbone, bag: Callable[[int], Tensor], steps: int, rate: float = 2e-4
+) -> Backbone:
+    """The classifier after so many steps, each on one bag that is drawn for a label."""
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
+    for step in range(steps):
+        loss = F.cross_entropy(model(bag(step % 2))[None], torch.tensor([step % 2]))
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+    return model.eval().requires_grad_(False)
 
 
 def plain(model: Backbone, x: Tensor) -> Tensor:
