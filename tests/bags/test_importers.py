@@ -10,7 +10,6 @@ from foci.bags.bag import Slide, SlideRows
 from foci.bags.importers import IMPORTERS, read_slides
 from foci.errors import CohortError
 from tests.bags import refused
-from tests.makers.workbooks import text_row, workbook
 
 
 def table(folder: Path, header: str, name: str = "a.csv") -> Path:
@@ -264,13 +263,6 @@ def test_names_without_a_known_ending_stay_whole(tmp_path: Path) -> None:
     assert got.slides == (Slide("TCGA.uuid-1", "p", "x"),)
 
 
-def test_excel_tables(tmp_path: Path) -> None:
-    clini = workbook(tmp_path / "clini.xlsx", text_row(1, "PATIENT", "L") + text_row(2, "01", "x"))
-    table = text_row(1, "PATIENT", "FILENAME") + text_row(2, "01", "a.h5")
-    got = read_slides(clini, slide_table=workbook(tmp_path / "slides.xlsx", table))
-    assert got.slides == (Slide("a", "01", "x"),)
-
-
 def test_refusals_of_stamp(tmp_path: Path) -> None:
     with refused(r"clini.csv: has several columns .*\(KRAS, AGE\)"):
         read_stamp(tmp_path, label=None)
@@ -407,14 +399,6 @@ def test_slides_outside_the_table_are_a_note_with_their_number(tmp_path: Path) -
         "left out: 7 slides of splits_0.csv not in the label table (n0, n1, n2, ...)",
         "3 slides of the label table are in no split of splits_0.csv",
     )
-
-
-def test_splits_of_another_cohort_are_refused(tmp_path: Path) -> None:
-    message = (
-        r"none of its 2 slides is in the label table \(n0, n1\); give the splits of this cohort"
-    )
-    with refused(message):
-        apply(tmp_path, "train,test\nn0,n1\n")
 
 
 def folds(folder: Path, *numbers: int) -> Path:

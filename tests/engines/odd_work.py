@@ -6,8 +6,10 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,6 +42,17 @@ class OddWork:
             logging.getLogger("foci.odd").info("skipped %s", often)
         (self.folder / task.key).write_text(str(torch.get_num_threads()))
         return Outcome(task.key, 0.5)
+
+
+def waited_for(find: Callable[[], Any], seconds: float = 120.0, every: float = 0.02) -> Any:
+    """What is found at last."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = find()
+        if found:
+            return found
+        time.sleep(every)
+    raise AssertionError("nothing happened")
 
 
 def waits_for_ever(folder: Path) -> None:

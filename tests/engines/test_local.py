@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ import pytest
 from foci.engines.base import Outcome, Task, run_tasks
 from foci.engines.local import Processes, available_cores
 from foci.errors import FociError
-from tests.engines.odd_work import OddWork, waits_for_ever
+from tests.engines.odd_work import OddWork, waited_for, waits_for_ever
 
 needs_kill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 
@@ -82,7 +80,7 @@ def test_an_error_does_not_wait_for_what_is_under_way(tmp_path: Path) -> None:
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent = multiprocessing.get_context("spawn").Process(target=waits_for_ever, args=(tmp_path,))
     parent.start()
-    _until((tmp_path / "waiting").exists)
+    waited_for((tmp_path / "waiting").exists)
     assert parent.pid is not None
     os.kill(parent.pid, signal.SIGKILL)
     parent.join()
@@ -130,12 +128,4 @@ def _gone(pid: int) -> None:
         status = Path(f"/proc/{pid}/stat")
         return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
-    _until(is_gone)
-
-
-def _until(happened: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if happened():
-            return
-        time.sleep(0.02)
-    raise AssertionError("nothing happened")
+    waited_for(is_gone)

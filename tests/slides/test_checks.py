@@ -43,40 +43,28 @@ def test_a_bag_without_a_slide(folder: Path) -> None:
     assert "slide_path" in found.fix
     (folder / "slides" / "a.tiff").rename(folder / "slides" / "other.tiff")
     assert checks(folder)["slides"].status == "FAIL"
-
-
-def test_tiles_outside_their_slide(folder: Path) -> None:
-    write_slide(folder / "slides" / "b.tiff", squares(4, 3, 256), 0.25)
-    found = checks(folder)["tiles on slides"]
-    assert found.status == "FAIL"
-    assert "outside in 1 slide (b); first: 10 of 12 tiles, up to 2048 x 1536" in found.detail
-
-
-def test_tiles_of_another_size(folder: Path) -> None:
-    write_slide(folder / "slides" / "b.tiff", squares(4, 3, 512), 0.5)
-    found = checks(folder)["tile size"]
-    assert found.status == "FAIL"
-    assert found.fix == "extract all slides at one resolution"
-
-
-def test_an_unknown_resolution(folder: Path) -> None:
-    write_slide(folder / "slides" / "b.tiff", squares(4, 3, 512), None)
-    found = checks(folder)["tile size"]
-    assert (found.status, found.detail) == (
-        "WARN",
-        "128 um; resolution unknown of 1 slide (b)",
-    )
-    assert checks(folder, mpp=0.25)["tile size"].status == "PASS"
-
-
-def test_a_slide_that_cannot_be_read(folder: Path) -> None:
-    (folder / "slides" / "b.tiff").write_text("a text")
-    found = checks(folder)["slide files"]
-    assert found.status == "FAIL"
-    assert found.detail.startswith("1 of 2 cannot be read; first: ")
-
-
-def test_a_folder_without_slides(folder: Path) -> None:
-    for path in (folder / "slides").iterdir():
-        path.unlink()
+    (folder / "slides" / "other.tiff").unlink()
     assert checks(folder)["slides"].status == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("side", "mpp", "name", "status", "says"),
+    [
+        (256, 0.25, "tiles on slides", "FAIL",
+         "outside in 1 slide (b); first: 10 of 12 tiles, up to 2048 x 1536 on 1024 x 768"),
+        (512, 0.5, "tile size", "FAIL",
+         "differs in 2 slides (a, b); first: 128 um instead of 192; extract all slides at one "),
+        (512, None, "tile size", "WARN", "128 um; resolution unknown of 1 slide (b); give --mpp"),
+        (0, None, "slide files", "FAIL", "1 of 2 cannot be read; first: "),
+    ],
+)  # fmt: skip
+def test_a_slide_that_does_not_fit(
+    folder: Path, side: int, mpp: float | None, name: str, status: str, says: str
+) -> None:
+    path = folder / "slides" / "b.tiff"
+    write_slide(path, squares(4, 3, side), mpp) if side else path.write_text("a text")
+    found = checks(folder)[name]
+    assert found.status == status
+    assert says in f"{found.detail}; {found.fix}"
+    if side and mpp is None:
+        assert checks(folder, mpp=0.25)[name].status == "PASS"

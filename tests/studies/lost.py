@@ -6,8 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from foci.engines.base import InProcess
 from foci.studies import figures, tables
 from foci.studies.plan import StudyFolder
 from foci.studies.run import CellWork, run_plan
+from tests.engines.odd_work import waited_for
 from tests.makers.audits import content
 from tests.makers.studies import NARROW, make
 
@@ -78,16 +77,6 @@ def training_state(study: StudyFolder, seconds: float = 300.0) -> Path:
     return waited_for(
         lambda: next(study.path.glob("work/*/result/training.safetensors"), None), seconds
     )
-
-
-def waited_for(find: Callable[[], Any], seconds: float = 120.0, every: float = 0.02) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = find()
-        if found:
-            return found
-        time.sleep(every)
-    raise AssertionError("nothing happened")
 
 
 def kill_the_writer(study: StudyFolder) -> int:

@@ -5,38 +5,15 @@ And what a run says: one line per cell, with rate and time left.
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from foci.engines.base import Outcome, Task
+from foci.engines.base import Outcome
 from foci.studies.plan import Cell, StudyFolder
 from foci.studies.run import Estimates, StudyProgress, Tally, left_text, run_plan
+from tests.engines.test_base import Pretending
 from tests.makers.studies import make
-
-
-class Pretending:
-    """Computes nothing; notes what is under way together."""
-
-    def __init__(
-        self, study: StudyFolder, slots: int, failing: str = "nothing", ahead: int = 0
-    ) -> None:
-        self.study, self.slots, self.failing, self.ahead = study, slots, failing, ahead
-        self.running: list[Cell] = []
-        self.started: list[str] = []
-        self.together: list[set[str]] = []
-
-    def submit(self, task: Task) -> None:
-        cell = self.study.plan()[task.key]
-        self.running.append(cell)
-        self.started.append(cell.name)
-
-    def wait(self) -> list[Outcome]:
-        self.together.append({cell.name for cell in self.running})
-        cell = self.running.pop(0)
-        error = "no" if cell.name.startswith(self.failing) else None
-        if error is None:
-            (self.study.path / "cells" / cell.key).mkdir(parents=True)
-        return [Outcome(cell.key, 2.0, error)]
 
 
 @pytest.fixture
@@ -44,35 +21,36 @@ def study(tmp_path: Path) -> StudyFolder:
     return make(tmp_path, efficiency={})
 
 
+def run(study: StudyFolder, engine: Pretending, **options: Any) -> tuple[Tally, list[str]]:
+    """How the run went, and the names of its cells in the order in which they were started."""
+    plan = study.plan()
+    return run_plan(study, plan, engine, **options), [plan[key].name for key in engine.started]
+
+
 def test_needs_first_and_never_more_than_the_slots(study: StudyFolder) -> None:
-    engine, plan = Pretending(study, 3), study.plan()
-    tally = run_plan(study, plan, engine)
+    engine, plan = Pretending(3), study.plan()
+    tally, started = run(study, engine)
     assert tally.done == tally.total == len(plan)
-    assert sorted(engine.started) == sorted(cell.name for cell in plan)
+    assert sorted(started) == sorted(cell.name for cell in plan)
     assert max(map(len, engine.together)) == 3
-    place = {name: i for i, name in enumerate(engine.started)}
     for cell in plan:
-        assert all(place[need.name] < place[cell.name] for need in plan.needs(cell))
-
-
-def test_cells_that_wait_for_a_worker(study: StudyFolder) -> None:
-    engine = Pretending(study, 2, ahead=2)
-    assert run_plan(study, study.plan(), engine).done == len(study.plan())
-    assert max(map(len, engine.together)) == 4
+        assert all(started.index(need.name) < started.index(cell.name) for need in plan.needs(cell))
 
 
 def test_cost_is_measured_alone_and_last(study: StudyFolder) -> None:
-    engine = Pretending(study, 3, ahead=3)
-    run_plan(study, study.plan(), engine)
-    assert [name[:4] for name in engine.started[-2:]] == ["cost", "cost"]
-    assert all(len(names) == 1 for names in engine.together if any("cost" in n for n in names))
+    engine = Pretending(3, ahead=3)
+    _, started = run(study, engine)
+    assert [name[:4] for name in started[-2:]] == ["cost", "cost"]
+    assert max(map(len, engine.together)) == 6
+    cost = {cell.key for cell in study.plan().select(kind="cost")}
+    assert all(len(tasks) == 1 for tasks in engine.together if cost & {one.key for one in tasks})
 
 
 def test_a_failure_stops_only_what_needs_it(study: StudyFolder) -> None:
-    engine = Pretending(study, 2, failing="train/one/abmil/1")
     plan = study.plan()
-    tally = run_plan(study, plan, engine)
-    assert [plan[key].name for key in tally.failed] == ["train/one/abmil/1"]
+    (failing,) = plan.select(kind="train", cohort="one", backbone="abmil", seed=1)
+    tally, _ = run(study, Pretending(2, failing=frozenset([failing.key])))
+    assert [*tally.failed] == [failing.key]
     assert {plan[key].name for key in tally.skipped} == {
         "fit/one/abmil/1/main", "audit/one/abmil/1/main", "cost/one/abmil/1",
     }  # fmt: skip
@@ -81,10 +59,9 @@ def test_a_failure_stops_only_what_needs_it(study: StudyFolder) -> None:
 
 
 def test_only_some_kinds(study: StudyFolder) -> None:
-    engine = Pretending(study, 2)
-    tally = run_plan(study, study.plan(), engine, only=("train",))
+    tally, _ = run(study, Pretending(2), only=("train",))
     assert (tally.done, tally.total) == (8, 8)
-    audits = run_plan(study, study.plan(), Pretending(study, 2), only=("audit",))
+    audits, _ = run(study, Pretending(2), only=("audit",))
     assert (audits.done, len(audits.skipped)) == (0, 8)
 
 
@@ -92,9 +69,8 @@ def test_the_longest_way_first(study: StudyFolder) -> None:
     plan = study.plan()
     study.write_record(plan.select(kind="audit", backbone="transmil", seed=1)[0], seconds=100.0)
     study.write_record(plan.select(kind="audit", backbone="abmil", seed=1)[0], seconds=3.0)
-    engine = Pretending(study, 1)
-    run_plan(study, plan, engine)
-    assert all("transmil" in name for name in engine.started[:4])
+    _, started = run(study, Pretending(1))
+    assert all("transmil" in name for name in started[:4])
 
 
 def test_estimates_come_from_cells_that_are_alike(study: StudyFolder) -> None:

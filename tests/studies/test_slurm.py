@@ -10,6 +10,7 @@ from foci.engines.slurm import array
 from foci.errors import FociError
 from foci.studies.plan import StudyFolder
 from foci.studies.run import array_job, cell_at, run_with_needs
+from tests.engines.odd_work import waited_for
 from tests.makers.studies import make
 from tests.studies import lost
 
@@ -109,4 +110,4 @@ def _wait(job: str) -> None:
         said = subprocess.run(listed, capture_output=True, text=True)
         return said.returncode != 0 or not said.stdout.strip()
 
-    lost.waited_for(gone, seconds=900, every=1.0)
+    waited_for(gone, seconds=900, every=1.0)
