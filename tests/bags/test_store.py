@@ -13,8 +13,8 @@ import h5py
 import numpy as np
 import pytest
 
-from foci.bags import Bag, BagCache, Provenance, Slide
-from foci.bags.store import BagStore, BagStream, cache_key, default_root
+from foci.bags import Bag, BagCache, Provenance, Slide, read_bag
+from foci.bags.store import BagStore, BagStream, default_root
 from foci.errors import BagError
 from foci.processes import preload, warm_context
 from tests.makers import features as write
@@ -101,13 +101,23 @@ def test_a_cached_bag_costs_five_metadata_calls(tmp_path: Path) -> None:
     assert 0 < len(of_bags) - opening <= 5 * 8
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+def test_a_file_is_read_again_where_it_or_the_cap_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (slide,) = slides(tmp_path / "features", 1)
-    cache = BagCache(tmp_path / "cache")
-    BagStore(cache=cache).bag(slide)
     assert slide.feature_path is not None
-    write.trident(slide.feature_path, write.features(7, seed=9), write.grid(7))
-    assert len(BagStore(cache=cache).bag(slide)) == 7
+    cache, reads = BagCache(tmp_path / "cache"), list[Path]()
+    monkeypatch.setattr(
+        "foci.bags.store.read_bag", lambda path, **how: reads.append(path) or read_bag(path, **how)
+    )
+    for cap, n_reads in ((5, 1), (5, 1), (4, 2)):
+        assert len(BagStore(n_cap=cap, cache=cache).bag(slide)) == cap
+        assert len(reads) == n_reads
+    os.utime(slide.feature_path, ns=(1, 1))
+    BagStore(n_cap=5, cache=cache).bag(slide)
+    assert len(reads) == 3
+    write.trident(slide.feature_path, write.features(17, seed=9), write.grid(17))
+    assert BagStore(n_cap=5, cache=cache).bag(slide).n_total == 17
 
 
 def test_bad_slides_are_listed_and_the_others_survive(tmp_path: Path) -> None:
@@ -133,10 +143,11 @@ def test_sidecar_change_invalidates_the_cache(tmp_path: Path) -> None:
     path = write.clam_h5(tmp_path, "s", write.features(), write.grid())
     slide = Slide("s", "c", feature_path=path)
     cache = BagCache(tmp_path / "cache")
-    assert BagStore(cache=cache).bag(slide).patch_size == 512
+    assert BagStore(n_cap=5, cache=cache).bag(slide).patch_size == 512
+    assert len(entries_of(tmp_path / "cache")) == 1
     with h5py.File(tmp_path / "patches" / "s.h5", "a") as file:
         file["coords"].attrs["downsample"] = np.array([2.0, 2.0])
-    assert BagStore(cache=cache).bag(slide).patch_size == 1024
+    assert BagStore(n_cap=5, cache=cache).bag(slide).patch_size == 1024
 
 
 def test_forced_layout_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
@@ -283,19 +294,6 @@ def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
     (tmp_path / ".writing-abc").write_bytes(b"half an entry")
     BagCache(tmp_path)
     assert not (tmp_path / ".writing-abc").exists()
-
-
-def test_key_follows_content_and_settings(tmp_path: Path) -> None:
-    path = tmp_path / "a.h5"
-    path.write_bytes(b"one")
-    first = cache_key(path, (), n_cap=1024)
-    assert cache_key(path, (), n_cap=1024) == first
-    assert cache_key(path, (), n_cap=512) != first
-    beside = tmp_path / "patches.h5"
-    beside.write_bytes(b"x")
-    assert cache_key(path, (beside,), n_cap=1024) != first
-    os.utime(path, ns=(1, 1))
-    assert cache_key(path, (), n_cap=1024) != first
 
 
 def test_oldest_entries_go_when_the_limit_is_passed(tmp_path: Path) -> None:
