@@ -33,6 +33,17 @@ def test_all_is_well(folder: Path) -> None:
     assert found["tile size"].detail == "tiles are 128 um wide on every slide"
 
 
+def test_the_table_is_read_as_by_the_other_checks(folder: Path) -> None:
+    """With columns of numbers, and without the classes that are left out."""
+    table = folder / "labels.csv"
+    table.write_text("slide_id,case_id,days,died\na,p,3,1\nb,q,4,0\n")
+    found = checks(folder, labels=table, time="days", event="died")["slides"]
+    assert (found.status, found.detail) == ("PASS", "every one of 2 bags has a slide")
+    table.write_text("slide_id,case_id,label\na,p,x\nb,q,y\n")
+    found = checks(folder, labels=table, exclude_class=("y",))["slides"]
+    assert found.detail == "every one of 1 bags has a slide"
+
+
 def test_a_bag_without_a_slide(folder: Path) -> None:
     (folder / "slides" / "b.tiff").unlink()
     found = checks(folder)["slides"]

@@ -40,14 +40,7 @@ def check_slides(options: CohortOptions, folder: Path, *, sample: int | None = N
     With ``sample`` only so many slides are looked at, spread over the cohort.
     """
     try:
-        _, matched = find_slides(
-            find_features(options.features),
-            options.labels,
-            splits=options.splits,
-            slide_table=options.slide_table,
-            label_column=options.label_column,
-            fold=options.fold,
-        )
+        _, matched = find_slides(find_features(options.features), **options.table())
         images = find_images(folder)
     except FociError as error:
         return [Check("slides", "FAIL", f"{error.where}: {error.what}", error.fix)]
