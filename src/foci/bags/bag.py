@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foci.errors import BagError, CohortError
+
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-from collections.abc import Sequence
-from dataclasses import replace
-
-from foci.errors import BagError, CohortError
 
 Unit = Literal["px", "um", "grid"]
 """Level-0 pixels; micrometres where the slide's resolution is unknown; or bare grid indices."""

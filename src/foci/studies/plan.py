@@ -337,7 +337,7 @@ class StudyFolder:
 
         Reading results needs no features: this works where they are out of reach.
         """
-        stored = _read(self.path / PLAN)
+        stored = read_if_whole(self.path / PLAN)
         if stored.get("study_sha256") != file_digest(self.path / STUDY) or was_changed(stored):
             if stored:
                 _LOG.warning("%s or %s was changed since the study was planned", STUDY, PLAN)
@@ -396,7 +396,7 @@ class StudyFolder:
 
     def record(self, key: str) -> dict[str, Any]:
         """What was noted of a cell when it ended: seconds, threads, device, or the error."""
-        return _read(self.path / RECORDS / f"{key}.json")
+        return read_if_whole(self.path / RECORDS / f"{key}.json")
 
     def write_record(self, cell: Cell, **noted: Any) -> None:
         """Note how a cell ended."""
@@ -406,7 +406,7 @@ class StudyFolder:
         write_whole(path, json.dumps(content, indent=1) + "\n", durable=False)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_if_whole(path: Path) -> dict[str, Any]:
     """The values of a JSON file; none if it is missing or damaged."""
     try:
         stored = read_json(path)

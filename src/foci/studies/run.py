@@ -26,11 +26,10 @@ from foci.engines import slurm
 from foci.engines.base import Engine, Outcome, Task, run_tasks
 from foci.errors import FociError
 from foci.files.atomic import write_whole
-from foci.files.bounds import read_json
 from foci.files.lock import alone_if_free
 from foci.progress import duration
 from foci.studies.cells import compute, visible_device
-from foci.studies.plan import CELLS, KINDS, WORK, Cell, Kind, Plan, StudyFolder
+from foci.studies.plan import CELLS, KINDS, WORK, Cell, Kind, Plan, StudyFolder, read_if_whole
 
 ALONE: tuple[Kind, ...] = ("cost",)
 """Kinds that run last and one at a time: they measure time."""
@@ -46,7 +45,6 @@ class Tally:
         total: Cells of the run, those finished before included.
         failed: By key, with the reason.
         skipped: Not run, because they need a failed one, by key, with its name.
-        seconds: Spent on cells of this run.
         left: Estimated seconds of all cells that are left; None where that is not known.
     """
 
@@ -54,7 +52,6 @@ class Tally:
     done: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
     left: float | None = None
 
     @property
@@ -222,7 +219,6 @@ def run_plan(
         if outcome.missing is not None:
             tally.skipped[cell.key] = plan[outcome.missing].name
             continue
-        tally.seconds += outcome.seconds
         if outcome.error is None:
             tally.done += 1
             estimates.add(cell, outcome.seconds)
@@ -317,9 +313,8 @@ def _versions(threads: int) -> dict[str, Any]:
 def _discard_other_versions(work: Path, threads: int) -> None:
     """Keep what a killed process has done only if this one would have done the same."""
     now = _versions(threads)
-    with contextlib.suppress(OSError, ValueError):
-        if read_json(work / _VERSIONS) == now:
-            return
+    if read_if_whole(work / _VERSIONS) == now:
+        return
     shutil.rmtree(work / _RESULT, ignore_errors=True)
     write_whole(work / _VERSIONS, json.dumps(now), durable=False)
 

@@ -37,12 +37,7 @@ def _read_h5(path: Path, mpp: float | None) -> Stored:
     with hdf5.open_file(path) as file:
         features = hdf5.numbers(hdf5.require(file, "features"), path)
         coords = hdf5.coordinates(file, path)
-    return Stored(
-        features=features,
-        coords=coords,
-        patch_size=_level0_patch_size(path),
-        misplaced=None if coords is None else _unlike_patches(coords, path),
-    )
+    return _placed(features, coords, path)
 
 
 def _read_pt(path: Path, mpp: float | None) -> Stored:
@@ -60,12 +55,13 @@ def _read_pt(path: Path, mpp: float | None) -> Stored:
         reason = f"{twin.name} holds the tiles of {path.name} in another order"
         note = f"{reason}: its coordinates are not used"
         return Stored(features=features, notes=(note,), misplaced=note)
-    return Stored(
-        features=features,
-        coords=coords,
-        patch_size=_level0_patch_size(twin),
-        misplaced=None if coords is None else _unlike_patches(coords, twin),
-    )
+    return _placed(features, coords, twin)
+
+
+def _placed(features: NDArray[Any], coords: NDArray[Any] | None, path: Path) -> Stored:
+    """With what ``patches`` says of the coordinates of an ``.h5``."""
+    misplaced = None if coords is None else _unlike_patches(coords, path)
+    return Stored(features, coords, patch_size=_level0_patch_size(path), misplaced=misplaced)
 
 
 # Two files of CLAM can contradict each other: ``pt_files`` and ``h5_files`` hold the same features,
