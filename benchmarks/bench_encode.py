@@ -23,7 +23,6 @@ from foci.slides.image import SlideImage
 from foci.slides.tiling import TileGrid, TilingSettings, lay_tiles, tile_pictures
 from timing import alternately
 
-MAGNIFICATIONS = (20, 40)
 
 
 def main() -> None:
