@@ -24,7 +24,6 @@ from foci.slides.tiling import TileGrid, TilingSettings, lay_tiles, tile_picture
 from timing import alternately
 
 
-
 def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser()
