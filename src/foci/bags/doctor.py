@@ -119,8 +119,10 @@ def _read(name: str, path: Path, options: CohortOptions) -> _File:
                 duplicates=duplicates,
                 patch_size_inferred=bag.patch_size_inferred,
             )
-    except BagError as error:
+    except (EmptyBagError, NotFiniteError) as error:
         return _File(name, type(error), str(error))
+    except BagError as error:
+        return _File(name, BagError, str(error))
 
 
 def _feature_checks(files: Sequence[_File], total: int) -> list[Check]:

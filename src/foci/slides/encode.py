@@ -108,7 +108,7 @@ def encode_slides(
         batch: Tiles that are encoded together.
         force: Encode everything again, also over features of other settings.
     """
-    geometry = f"{tiling.magnification}x_{tiling.tile}px_0px_overlap"
+    geometry = f"{magnification(tiling.mpp)}x_{tiling.tile}px_0px_overlap"
     folder = Path(out) / geometry / f"features_{encoder.name}"
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
@@ -179,7 +179,7 @@ def encode_slide(
         tile=run.tiling.tile,
         side=grid.side,
         magnification=magnification(mpp),
-        target_magnification=run.tiling.magnification,
+        target_magnification=magnification(run.tiling.mpp),
         size=slide.size,
         more={_KEY: run.key, _RECORD: encoded.model_dump_json()},
     )

@@ -37,11 +37,6 @@ class TilingSettings(BaseModel):
     mpp: float = Field(default=0.5, gt=0.05, le=20)
     min_tissue: float = Field(default=0.25, ge=0, le=1)
 
-    @property
-    def magnification(self) -> int:
-        """What a microscope calls this resolution: 20 for 0.5 micrometres per pixel."""
-        return magnification(self.mpp)
-
 
 @dataclass(frozen=True, eq=False)
 class TileGrid:
@@ -112,7 +107,7 @@ def level0_side(settings: TilingSettings, mpp: float) -> int | None:
 
 
 def magnification(mpp: float) -> int:
-    """Magnification of a resolution.
+    """What a microscope calls a resolution.
 
     >>> magnification(0.499), magnification(0.2525), magnification(1.0)
     (20, 40, 10)

@@ -100,16 +100,14 @@ def _unlike_patches(coords: NDArray[Any], path: Path) -> str | None:
         except BagError:
             continue
         same = cut.shape == coords.shape and cut.ndim == 2
-        if same and not np.array_equal(cut, coords) and _sorted(cut) == _sorted(coords):
+        if not same or np.array_equal(cut, coords):
+            continue
+        if sorted(cut.tolist()) == sorted(coords.tolist()):
             return (
                 f"{source.parent.name}/{source.name} lists the tiles of {path.name} in another "
                 "order: tiles may be shown in the wrong places"
             )
     return None
-
-
-def _sorted(coords: NDArray[Any]) -> list[list[float]]:
-    return sorted(coords.tolist())
 
 
 def _rows(array: NDArray[Any]) -> int:
