@@ -9,7 +9,7 @@ import pytest
 
 from foci.metrics import shi
 from foci.studies.plan import CELLS, StudyFolder
-from foci.studies.read import Measure, Place, Value, combine, of_means, read_numbers
+from foci.studies.read import Measure, Place, Spread, Value, combine, of_means, read_numbers
 from tests.makers.studies import make
 
 MSK = Measure("msk_cond", "native")
@@ -83,6 +83,13 @@ def test_differences_are_taken_seed_by_seed() -> None:
     found = combine(operator.sub, foci, base)
     assert dict(found.seeds) == {"1": 1.0}
     assert found.gap == "seed 2: it diverged; seed 3: no slide reaches 0.9"
+
+
+@pytest.mark.parametrize(("spread", "std"), [("population", 1.0), ("sample", math.sqrt(2))])
+def test_a_difference_has_the_spread_that_the_study_prints(spread: Spread, std: float) -> None:
+    base, foci = (Value.over({"1": x, "2": 2.0}, spread) for x in (1.0, 3.0))
+    assert combine(operator.sub, foci, base).std == pytest.approx(std)
+    assert of_means(operator.sub, foci, base).std == pytest.approx(std)
 
 
 def test_shi_is_taken_of_means_over_shared_seeds() -> None:

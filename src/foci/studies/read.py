@@ -143,6 +143,7 @@ class Value:
         std: None for fewer than two seeds.
         seeds: The number of every seed, or of every seed and fold.
         gaps: Why a seed has none, by seed; ``None`` as a key for the value as a whole.
+        spread: Which standard deviation that is.
     """
 
     mean: float | None
@@ -150,6 +151,7 @@ class Value:
     n: int = 0
     seeds: Mapping[str, float] = field(default_factory=dict)
     gaps: Mapping[str | None, str] = field(default_factory=dict)
+    spread: Spread = "population"
 
     @classmethod
     def over(cls, readings: Mapping[str, Reading], spread: Spread = "population") -> Value:
@@ -169,7 +171,7 @@ class Value:
             population = spread == "population"
             std = seed_spread(numbers) if population else float(np.std(numbers, ddof=1))
         mean = float(np.mean(numbers)) if numbers else None
-        return cls(mean, std, len(numbers), seeds, gaps)
+        return cls(mean, std, len(numbers), seeds, gaps, spread)
 
     @classmethod
     def absent(cls, reason: str) -> Value:
@@ -207,7 +209,8 @@ def combine(function: Callable[..., float], *values: Value) -> Value:
     if len(means) == len(values):
         return Value(function(*means), None, min(value.n for value in values))
     shared = [s for s in values[0].seeds if all(s in value.seeds for value in values)]
-    found = Value.over({s: function(*(value.seeds[s] for value in values)) for s in shared})
+    each = {s: function(*(value.seeds[s] for value in values)) for s in shared}
+    found = Value.over(each, values[0].spread)
     gaps: dict[str | None, str] = {}
     for value in values:
         for seed, reason in value.gaps.items():
