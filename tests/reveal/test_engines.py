@@ -354,4 +354,4 @@ def test_curves_and_searches_share_what_is_computed_of_a_bag() -> None:
     name, preset = POOLED[0]
     bag = EmbeddedBag(make(name, preset), features(8))
     bag.full()
-    assert bag.candidates() is bag._prefix_logits()
+    assert bag.candidates() is bag._engine

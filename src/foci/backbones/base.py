@@ -26,7 +26,6 @@ GateSite = Literal["feature", "attention"]
 Shortcut = Literal[
     "pooling",
     "prefix-sums",
-    "pooled-prefixes",
     "split-readout",
     "mean-attention",
     "encoder",
@@ -38,7 +37,6 @@ Shortcut = Literal[
 SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
     "pooling": ("aggregate",),
     "prefix-sums": ("prefixes",),
-    "pooled-prefixes": ("aggregate", "prefixes"),
     "split-readout": ("readout", "project", "read"),
     "mean-attention": ("scores",),
     "encoder": ("aggregate", "encode"),

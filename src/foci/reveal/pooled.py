@@ -75,7 +75,8 @@ class Candidates(Protocol):
 
 def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
     """Whether :class:`PooledTiles` computes what the classifier itself would answer."""
-    return isinstance(backbone, PooledBackbone) and declared(backbone, "pooling")
+    own = declared(backbone, "pooling") and declared(backbone, "prefix-sums")
+    return isinstance(backbone, PooledBackbone) and own
 
 
 class PooledTiles:
