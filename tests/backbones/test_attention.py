@@ -1,28 +1,12 @@
-"""Query attention against the textbook; heads, projections and frozen copies by hand."""
+"""Query attention against the textbook; rows by query and by head."""
 
 import pytest
 import torch
-from torch import nn
 
 from foci.backbones.attention import (
-    HeadReadout,
     QueryAttention,
     QueryBranches,
-    ema_update,
-    frozen_copy,
 )
-from foci.errors import FociError
-
-
-def test_ema_moves_by_the_rest_of_the_momentum() -> None:
-    source = nn.Linear(2, 1)
-    target = frozen_copy(source)
-    nn.init.constant_(source.weight, 1.0)
-    nn.init.constant_(target.weight, 0.0)
-    ema_update(target, source, momentum=0.9)
-    torch.testing.assert_close(target.weight, torch.full((1, 2), 0.1))
-    assert not target.weight.requires_grad
-    assert source.weight.requires_grad
 
 
 def test_equals_textbook_multi_head_attention() -> None:
@@ -60,16 +44,6 @@ def test_rows_are_ordered_by_query_then_by_head() -> None:
         torch.testing.assert_close(logits[:, rows], want)
         torch.testing.assert_close(values[:, rows], attention.project(pooled[:, rows]))
         torch.testing.assert_close(summaries[:, index], attention(values[:, rows]))
-
-
-def test_normalisation_uses_the_published_epsilon() -> None:
-    readout = HeadReadout(4, 2, 0.0)
-    assert readout.norm.eps == 1e-6
-
-
-def test_width_must_be_a_multiple_of_the_heads() -> None:
-    with pytest.raises(FociError, match=r"d=10: cannot be split into 8 heads; choose a multiple"):
-        QueryAttention(10, 8, 0.0)
 
 
 def test_queries_start_almost_at_zero() -> None:

@@ -136,12 +136,6 @@ def cosine(first: Tensor, second: Tensor) -> float:
     return float(first @ second / (first.norm() * second.norm()))
 
 
-def test_diversity_by_hand() -> None:
-    """Maps (1, 0), (0, 1) and (1/2, 1/2): cosines 0, 1/sqrt2, 1/sqrt2, of three pairs."""
-    weights = torch.tensor([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
-    assert diversity(weights, 3).item() == pytest.approx(2 / 6 * (0 + 2 * 0.5**0.5))
-
-
 def test_diversity_compares_equal_heads_of_different_branches() -> None:
     weights = torch.softmax(3 * torch.randn(2, 7, 3 * 4, dtype=torch.float64), dim=1)
     rows = weights.reshape(2, 7, 3, 4)

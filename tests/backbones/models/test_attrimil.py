@@ -109,17 +109,6 @@ def test_scores_of_zero_and_one_stay_put() -> None:
 GRID = 256 * torch.cartesian_prod(torch.arange(3), torch.arange(3))
 
 
-def test_spatial_constraint_by_hand_on_three_by_three() -> None:
-    """One strong tile in the corner pulls its three neighbours; the others look at the 1."""
-    scores = torch.zeros(9, 1, dtype=torch.float64)
-    scores[0], scores[4] = -3.0, 1.0
-    around = neighbourhoods(GRID, 256)
-    pulled_by_corner = 2 * math.tanh(3.0) + math.tanh(4.0)  # tiles 1, 3 and 4
-    pulled_by_centre = 5 * math.tanh(1.0)  # tiles 2, 5, 6, 7, 8
-    want = (pulled_by_corner + pulled_by_centre) / 9
-    assert spatial_constraint(scores, around).item() == pytest.approx(want, abs=1e-12)
-
-
 def test_spatial_constraint_sums_over_classes() -> None:
     around = neighbourhoods(GRID, 256)
     scores = torch.randn(9, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -165,14 +165,6 @@ def test_instance_loss_equals_a_slow_reference(
     torch.testing.assert_close(objective(batch), want, rtol=0, atol=1e-12)
 
 
-def test_other_losses_are_averaged_over_the_bags_too() -> None:
-    objective = small().make_objective(subtyping=True, instance_loss="ce", bag_loss="svm")
-    both, labels = bags(3, 20), [1, 2]
-    alone = [objective(pad([x], [y])) for x, y in zip(both, labels, strict=True)]
-    together = objective(pad(both, labels))
-    torch.testing.assert_close(together, torch.stack(alone).mean(), rtol=0, atol=1e-12)
-
-
 def test_instance_gradient_reaches_the_projection_but_not_the_attention() -> None:
     model = small()
     model.make_objective(bag_weight=0.0)(pad(bags(20), [1])).backward()

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci import rankings
 from foci.backbones.models.pooling import BestTile, MaxMIL, MeanMIL, MILfc
 from foci.errors import FociError
 from foci.reveal import curve
@@ -105,10 +104,3 @@ def test_the_stand_in_is_the_logit_of_the_predicted_class() -> None:
     predicted = int(model(x).argmax())
     want = [float(model(x[i : i + 1])[predicted]) for i in range(9)]
     assert model.scores(model.embed(x)).tolist() == pytest.approx(want, abs=1e-12)
-
-
-def test_minimal_shares_the_log_odds_equally_weighted() -> None:
-    model, x = MeanMIL(5, 2, d=4).double().eval().requires_grad_(False), bag(9)
-    logits = model(x)
-    scores = rankings.score("minimal", model, x, target=1).scores
-    assert scores.sum() == pytest.approx(float(logits[1] - logits[0]), abs=1e-10)

@@ -53,14 +53,6 @@ def test_model_equals_torchs_encoder_written_out(n: int) -> None:
     torch.testing.assert_close(before, hidden[1:] @ hidden[0], rtol=0, atol=1e-12)
 
 
-def test_hard_gate_is_removal_in_single_precision_too() -> None:
-    ours = model(torch.float32)
-    tokens = ours.embed(bag(40, dtype=torch.float32))
-    keep = torch.arange(40) % 3 == 0
-    gated = ours.aggregate(tokens[None], gate=keep[None].float())
-    torch.testing.assert_close(gated, ours.aggregate(tokens[keep][None]), rtol=0, atol=1e-6)
-
-
 @pytest.mark.parametrize("gate", [[0.2, 0.9, 0.5, 1.0], [0.0, 1.0, 0.0, 1.0]])
 def test_gate_gradient_equals_finite_differences(gate: list[float]) -> None:
     ours = model(depth=2)
@@ -146,11 +138,6 @@ def test_every_subset_of_1_to_300_tiles_equals_the_plain_forward_pass() -> None:
         hidden = plain_attention(model.layer2, torch.cat([hidden[:1], placed]))
         wanted = torch.softmax(model.head(model.norm(hidden[0])).double(), dim=-1)
         torch.testing.assert_close(found[k - 1], wanted, rtol=0, atol=1e-6)
-
-
-def test_two_tiles_count_as_the_square_one_two_one_two() -> None:
-    model, x = official(), bag(2)
-    torch.testing.assert_close(model(x), model(x[[0, 1, 0, 1]]), rtol=0, atol=1e-12)
 
 
 def test_landmarks_default_to_half_the_width_and_count() -> None:
