@@ -8,7 +8,6 @@ from torch import Tensor
 
 from foci.backbones.transformer import (
     NystromAttention,
-    iterated_pinv,
     pinv_times,
 )
 
@@ -22,11 +21,6 @@ def attention(aligned: bool = True) -> NystromAttention:
     torch.manual_seed(0)
     block = NystromAttention(d=6, heads=2, head_width=3, landmarks=4, aligned=aligned)
     return block.double().eval()
-
-
-def pinv(a: Tensor) -> Tensor:
-    rows, columns = a.abs().sum(dim=-1), a.abs().sum(dim=-2)
-    return iterated_pinv(a, (rows.amax((-2, -1)) * columns.amax((-2, -1)))[..., None, None, None])
 
 
 def pinv_loop(a: Tensor) -> Tensor:
@@ -93,11 +87,6 @@ def test_cls_row_is_the_first_real_row_of_the_attention_matrix(n: int, aligned: 
     _, matrices = slow_attention(block, tokens)
     row = block.cls_row(tokens[None])[0]
     torch.testing.assert_close(row, matrices[:, -n, -n:], rtol=0, atol=1e-10)
-
-
-def test_pseudo_inverse_converges_for_a_well_conditioned_matrix() -> None:
-    a = torch.eye(5, dtype=torch.float64) + 0.05 * random(1, 2, 5, 5)
-    torch.testing.assert_close(pinv(a), torch.linalg.inv(a), rtol=0, atol=1e-8)
 
 
 def test_the_product_with_the_pseudo_inverse_equals_the_pseudo_inverse_first() -> None:

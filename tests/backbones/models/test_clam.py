@@ -225,12 +225,6 @@ def test_switch_looks_at_the_two_best_classes_not_at_the_true_one() -> None:
     assert float(smooth_top1_svm(u, torch.tensor([0]))) == pytest.approx(want, abs=1e-12)
 
 
-def test_rows_are_averaged_each_in_its_own_form() -> None:
-    u = torch.tensor([[0.5, -0.5], [0.0, 8.0]], dtype=torch.float64)
-    want = (math.log(2) + 9.0) / 2
-    assert float(smooth_top1_svm(u, torch.tensor([0, 0]))) == pytest.approx(want, abs=1e-12)
-
-
 def test_huge_scores_stay_finite_in_value_and_gradient() -> None:
     u = torch.tensor([[3e4, -3e4], [-3e4, 3e4]], requires_grad=True)
     loss = smooth_top1_svm(u, torch.tensor([0, 0]))
