@@ -89,11 +89,3 @@ def test_tiles_of_saturated_probability_keep_their_order() -> None:
     got = rankings.score("evidence", certain(100.0), x, target=1)
     assert len(set(got.scores.tolist())) == 40
     assert got.order.tolist() == order.tolist()
-
-
-def test_the_budget_changes_only_what_is_forwarded_at_once() -> None:
-    model, x = make("transmil", "paper"), features(7)
-    want = rankings.score("evidence", model, x).scores
-    np.testing.assert_allclose(
-        rankings.score("evidence", model, x, budget=2).scores, want, rtol=0, atol=1e-12
-    )

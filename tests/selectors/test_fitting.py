@@ -97,17 +97,6 @@ def test_it_finds_the_planted_tiles(plan: SelectorRecipe, cohort: Cohort) -> Non
         assert set(top.tolist()) == {0, 1}
 
 
-def test_a_class_conditional_selector_is_read_at_the_class_asked_for(cohort: Cohort) -> None:
-    model = CallableBackbone(column_means, d_in=D, n_classes=2)
-    fitted = selectors.fit(model, cohort, per_class())
-    bag = cohort.bag("s1").x
-    predicted = int(model(bag).argmax())
-    assert torch.equal(fitted.rank(bag), fitted.rank(bag, target=predicted))
-    assert not torch.equal(fitted.rank(bag), fitted.rank(bag, target=1 - predicted))
-    one = selectors.fit(model, cohort, short("paper-ste"))
-    assert torch.equal(one.rank(bag, target=0), one.rank(bag, target=1))
-
-
 def test_same_seed_same_bytes_other_seed_other_bytes(cohort: Cohort) -> None:
     model = small("abmil", "paper", 2)
     state = torch.get_rng_state()

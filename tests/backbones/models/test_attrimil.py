@@ -12,7 +12,6 @@ from torch import Tensor
 
 from foci.backbones import pad
 from foci.backbones.models.attrimil import (
-    AttributeConstraints,
     AttriMIL,
     TileQueues,
     neighbourhoods,
@@ -251,15 +250,6 @@ def test_a_new_epoch_starts_with_empty_queues() -> None:
     assert objective.positive.counts.tolist() == objective.negative.counts.tolist() == [0, 0]
     assert not objective.positive.tiles.any()
     assert objective(pad(bags(5), [0])).item() == pytest.approx(objective.terms["bag"])
-
-
-def test_the_objective_adds_no_parameters_and_takes_the_models_dtype() -> None:
-    objective = small().make_objective(queue_length=2)
-    assert isinstance(objective, AttributeConstraints)
-    assert not list(objective.parameters())
-    assert objective.positive.tiles.dtype == torch.float64
-    assert objective.positive.tiles.shape == (2, 2, 6)
-    assert objective.positive.counts.dtype == torch.long
 
 
 STRIDE = 512

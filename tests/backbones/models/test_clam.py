@@ -83,16 +83,6 @@ def test_instance_classifiers_play_no_part_in_a_prediction() -> None:
     assert torch.equal(model(x), before)
 
 
-@pytest.mark.parametrize("winner", [0, 1, 2])
-@torch.no_grad()
-def test_scores_follow_the_predicted_class(winner: int) -> None:
-    torch.manual_seed(0)
-    model = CLAMMB(5, 3, d=4, hidden=3).double()
-    model.heads[winner].bias += 100.0
-    tokens = model.embed(torch.randn(7, 5, dtype=torch.float64))
-    assert torch.equal(model.scores(tokens), model.attend(tokens)[:, winner])
-
-
 def small(cls: type[CLAMSB] | type[CLAMMB] = CLAMSB, n_classes: int = 3) -> CLAM:
     torch.manual_seed(0)
     return cls(5, n_classes, d=8, hidden=4).double()
