@@ -47,14 +47,6 @@ def test_masked_and_hard_gated_pooling_equal_removal(seed: int, n: int) -> None:
     torch.testing.assert_close(gated, want, rtol=0, atol=1e-12)
 
 
-def test_soft_gate_multiplies_the_unnormalised_weight() -> None:
-    logits = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-    gate = torch.tensor([0.5, 0.25], dtype=torch.float64)
-    first, second = 0.5, 0.25 * torch.e
-    want = [first / (first + second), second / (first + second)]
-    assert softmax_weights(logits, gate=gate).flatten().tolist() == pytest.approx(want)
-
-
 def test_gate_gradient_is_exact_and_finite_at_zero() -> None:
     logits = torch.tensor([[0.3], [-0.2], [5.0]], dtype=torch.float64)
     values = torch.tensor([[[1.0]], [[2.0]], [[4.0]]], dtype=torch.float64)

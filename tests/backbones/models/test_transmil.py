@@ -2,12 +2,13 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
 from foci.backbones.transformer import NystromLayer, squared
 from foci.reveal import Revealer
 from tests.backbones.golden_weights import features, golden, published
+from tests.backbones.test_transformer import torch_twin
 
 
 def model(dtype: torch.dtype = torch.float64, **widths: object) -> TransMIL:
@@ -26,23 +27,7 @@ def test_model_equals_torchs_encoder_written_out(n: int) -> None:
     ours, x = model(), bag(n)
     hidden = torch.cat([ours.cls[None], torch.relu(x @ ours.projection[0].weight.T)])
     for layer in ours.layers:
-        normed = layer.attention_norm(hidden)
-        mixed, _ = nn.functional.multi_head_attention_forward(
-            *(normed.unsqueeze(1),) * 3,
-            embed_dim_to_check=8,
-            num_heads=2,
-            in_proj_weight=torch.cat([layer.query.weight, layer.key_value.weight]),
-            in_proj_bias=torch.cat([layer.query.bias, layer.key_value.bias]),
-            bias_k=None,
-            bias_v=None,
-            add_zero_attn=False,
-            dropout_p=0.0,
-            out_proj_weight=layer.output.weight,
-            out_proj_bias=layer.output.bias,
-        )
-        hidden = hidden + mixed.squeeze(1)
-        wide = nn.functional.gelu(layer.widen(layer.feed_forward_norm(hidden)))
-        hidden = hidden + layer.narrow(wide)
+        hidden = torch_twin(layer, "gelu")(hidden[None])[0]
     normed = ours.norm(hidden)
     logits = ours.head[2](torch.relu(ours.head[0](normed[0])))
 
