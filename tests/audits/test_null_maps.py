@@ -62,7 +62,8 @@ def test_without_the_first_tiles_is_the_deletion_curve_of_every_order(
         monkeypatch.setattr(pooled, "_TILES_AT_ONCE", 5)
     backbone, n = make(name, preset), 12
     bag = EmbeddedBag(backbone, features(n), revealer=Revealer(backbone, recheck=()))
-    tiles = bag.pooled_tiles(backbone)  # type: ignore[arg-type]
+    tiles = bag.pooled
+    assert tiles is not None
     if extreme:
         tiles.attention = tiles.attention + 50 * features(n, seed=1)[:, :1]
     heaviest = torch.argsort(tiles.attention.mean(dim=1), descending=True)

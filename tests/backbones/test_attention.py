@@ -1,28 +1,12 @@
-"""Query attention against the textbook; heads, projections and frozen copies by hand."""
+"""Query attention against the textbook, and where its queries start."""
 
 import pytest
 import torch
-from torch import nn
 
 from foci.backbones.attention import (
-    HeadReadout,
     QueryAttention,
     QueryBranches,
-    ema_update,
-    frozen_copy,
 )
-from foci.errors import FociError
-
-
-def test_ema_moves_by_the_rest_of_the_momentum() -> None:
-    source = nn.Linear(2, 1)
-    target = frozen_copy(source)
-    nn.init.constant_(source.weight, 1.0)
-    nn.init.constant_(target.weight, 0.0)
-    ema_update(target, source, momentum=0.9)
-    torch.testing.assert_close(target.weight, torch.full((1, 2), 0.1))
-    assert not target.weight.requires_grad
-    assert source.weight.requires_grad
 
 
 def test_equals_textbook_multi_head_attention() -> None:
@@ -43,33 +27,6 @@ def test_equals_textbook_multi_head_attention() -> None:
 
     torch.testing.assert_close(weights.transpose(-1, -2), maps.squeeze(-2), rtol=0, atol=1e-12)
     torch.testing.assert_close(got, ours.norm(want.squeeze(-2)), rtol=0, atol=1e-12)
-
-
-def test_rows_are_ordered_by_query_then_by_head() -> None:
-    torch.manual_seed(0)
-    branches = QueryBranches(8, branches=3, heads=2, dropout=0.0)
-    tokens, pooled = torch.randn(5, 8), torch.randn(4, 6, 8)
-    logits, values = branches(tokens), branches.project(pooled)
-    summaries = branches.summarise(values)
-    assert logits.shape == (5, 6)
-    assert summaries.shape == (4, 3, 8)
-    for index, attention in enumerate(branches.attention):
-        rows = slice(2 * index, 2 * index + 2)
-        assert isinstance(attention, QueryAttention)
-        want = attention.logits(branches.queries[0, index], tokens)
-        torch.testing.assert_close(logits[:, rows], want)
-        torch.testing.assert_close(values[:, rows], attention.project(pooled[:, rows]))
-        torch.testing.assert_close(summaries[:, index], attention(values[:, rows]))
-
-
-def test_normalisation_uses_the_published_epsilon() -> None:
-    readout = HeadReadout(4, 2, 0.0)
-    assert readout.norm.eps == 1e-6
-
-
-def test_width_must_be_a_multiple_of_the_heads() -> None:
-    with pytest.raises(FociError, match=r"d=10: cannot be split into 8 heads; choose a multiple"):
-        QueryAttention(10, 8, 0.0)
 
 
 def test_queries_start_almost_at_zero() -> None:

@@ -14,6 +14,7 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.base import class_index, declared, declares
 from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
+from foci.reveal.pooled import pools
 from tests.backbones.every import small
 from tests.dishonest_backbones import MeanPool, Small
 
@@ -130,7 +131,7 @@ class Redeclared(ABMIL):
 def test_a_subclass_keeps_the_declarations_that_it_does_not_replace() -> None:
     config = small("abmil", "paper", 2).config
     assert declared(Renamed(**config), "pooling")
-    assert declared(Renamed(**config), "pooled-prefixes")
+    assert pools(Renamed(**config))
     assert declared(Doubled(**config), "split-readout")
 
 
@@ -138,13 +139,13 @@ def test_a_subclass_keeps_the_declarations_that_it_does_not_replace() -> None:
 def test_an_overridden_method_drops_its_declarations(changed: type[ABMIL]) -> None:
     model = changed(**small("abmil", "paper", 2).config)
     assert not declared(model, "pooling")
-    assert not declared(model, "pooled-prefixes")
+    assert not pools(model)
 
 
 def test_an_overridden_method_may_declare_a_shortcut_itself() -> None:
     model = Redeclared(**small("abmil", "paper", 2).config)
     assert declared(model, "pooling")
-    assert not declared(model, "pooled-prefixes")
+    assert not declared(model, "parts")
 
 
 def test_a_method_may_be_replaced_on_one_object() -> None:

@@ -17,7 +17,6 @@ from foci.backbones.training import TrainingRecipe, training_recipe
 from foci.backbones.training.run import train_into
 from foci.bags.importers import Outcomes
 from foci.errors import CohortError, FociError
-from foci.metrics import c_index
 from foci.metrics.outcomes import macro_auc
 from tests.backbones.every import narrow
 from tests.makers.outcomes import planted
@@ -170,15 +169,3 @@ def test_macro_auc_is_the_mean_over_labels_that_differ() -> None:
     labels = np.array([[0, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 0]])
     assert macro_auc(scores, labels) == pytest.approx((0.75 + 1.0) / 2)
     assert math.isnan(macro_auc(scores[:, 2:], labels[:, 2:]))
-
-
-def test_c_index_against_pairs() -> None:
-    rng = np.random.default_rng(5)
-    f, t, e = rng.integers(0, 4, 30), rng.integers(1, 9, 30), rng.integers(0, 2, 30)
-    right = pairs = 0.0
-    for i in range(30):
-        for j in range(30):
-            if e[i] and (t[i] < t[j] or (t[i] == t[j] and not e[j])):
-                pairs += 1
-                right += 1.0 if f[i] > f[j] else 0.5 if f[i] == f[j] else 0.0
-    assert c_index(f, t, e) == pytest.approx(right / pairs)

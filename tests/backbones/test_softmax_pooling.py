@@ -15,21 +15,6 @@ def subset_pool(logits: torch.Tensor, values: torch.Tensor, keep: torch.Tensor) 
     return pool(softmax_weights(logits[keep]), values[keep])
 
 
-@pytest.mark.parametrize("spread", [1.0, 400.0])
-@pytest.mark.parametrize("value_rows", [1, 3])
-def test_prefix_pool_equals_pooling_each_prefix(spread: float, value_rows: int) -> None:
-    generator = torch.Generator().manual_seed(0)
-    logits = spread * torch.randn(300, 3, generator=generator, dtype=torch.float64)
-    values = torch.randn(300, value_rows, 5, generator=generator, dtype=torch.float64)
-    ks = torch.tensor([1, 2, 17, 299, 300])
-
-    got = prefix_pool(logits, values, ks)
-
-    want = torch.stack([pool(softmax_weights(logits[:k]), values[:k]) for k in ks.tolist()])
-    assert torch.isfinite(got).all()
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("value_rows", [1, 3])
 def test_blocks_of_running_sums_change_no_bit(
     value_rows: int, monkeypatch: pytest.MonkeyPatch
@@ -46,16 +31,6 @@ def test_blocks_of_running_sums_change_no_bit(
         assert torch.equal(prefix_pool(logits, values, ks), want)
 
 
-@pytest.mark.parametrize("spread", [1.0, 400.0])
-def test_prefix_pool_of_an_order_equals_sorting_first(spread: float) -> None:
-    generator = torch.Generator().manual_seed(0)
-    logits = spread * torch.randn(50, 2, generator=generator, dtype=torch.float64)
-    values = torch.randn(50, 1, 4, generator=generator, dtype=torch.float64)
-    order, ks = torch.randperm(50, generator=generator), torch.tensor([40, 7, 1])
-    want = prefix_pool(logits[order], values[order], ks)
-    assert torch.equal(prefix_pool(logits, values, ks, order), want)
-
-
 @given(st.integers(0, 10_000), st.integers(1, 20))
 def test_masked_and_hard_gated_pooling_equal_removal(seed: int, n: int) -> None:
     generator = torch.Generator().manual_seed(seed)
@@ -70,14 +45,6 @@ def test_masked_and_hard_gated_pooling_equal_removal(seed: int, n: int) -> None:
 
     torch.testing.assert_close(masked, want, rtol=0, atol=1e-12)
     torch.testing.assert_close(gated, want, rtol=0, atol=1e-12)
-
-
-def test_soft_gate_multiplies_the_unnormalised_weight() -> None:
-    logits = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-    gate = torch.tensor([0.5, 0.25], dtype=torch.float64)
-    first, second = 0.5, 0.25 * torch.e
-    want = [first / (first + second), second / (first + second)]
-    assert softmax_weights(logits, gate=gate).flatten().tolist() == pytest.approx(want)
 
 
 def test_gate_gradient_is_exact_and_finite_at_zero() -> None:

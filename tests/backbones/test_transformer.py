@@ -78,23 +78,6 @@ def test_gated_attention_equals_the_formula_written_out() -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_a_gate_of_ones_changes_nothing(masked: bool) -> None:
-    ours, tokens = layer(), random(2, 5, 8)
-    mask = torch.tensor([[True] * 5, [True, False, True, True, False]]) if masked else None
-    gated = ours(tokens, mask, torch.ones(2, 5, dtype=torch.float64))
-    torch.testing.assert_close(gated, ours(tokens, mask), rtol=0, atol=1e-12)
-
-
-def test_fewer_queries_give_the_same_first_tokens() -> None:
-    ours, tokens = layer(), random(2, 5, 8)
-    gate = torch.rand(2, 5, dtype=torch.float64)
-    for given in (None, gate):
-        few = ours(tokens, gate=given, n_queries=2)
-        assert few.shape == (2, 2, 8)
-        torch.testing.assert_close(few, ours(tokens, gate=given)[:, :2], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("gated", [False, True])
 def test_the_first_token_alone_is_that_of_the_whole_layer(masked: bool, gated: bool) -> None:
     ours = layer()

@@ -15,7 +15,6 @@ from foci.backbones.models.pooling import BestTile
 from foci.bags import Bag
 from foci.errors import FociError
 from foci.rankings import RANKINGS, EmbeddedBag
-from tests.backbones.every import D_IN
 from tests.rankings.trials import OTHERS, POOLED, bag_of, features, make, permuted
 
 MODELS = [("abmil", "official"), ("attrimil", "paper"), ("asmil", "official"), *OTHERS]
@@ -150,14 +149,6 @@ def test_nan_is_refused_with_the_name_of_the_slide(name: str, options: dict[str,
     x[2, 1] = np.nan
     with pytest.raises(FociError, match=rf"^sick: the ranking '{name}' is NaN at tile \d"):
         rankings.score(name, make("abmil", "official"), Bag("sick", x), **options.get(name, {}))
-
-
-@pytest.mark.parametrize("name", RANKINGS)
-def test_features_of_another_width_are_refused(name: str, options: dict[str, Any]) -> None:
-    message = rf"^bag: has features of shape 4 x {D_IN + 1}, not tiles x {D_IN}; "
-    with pytest.raises(FociError, match=message):
-        x = torch.zeros(4, D_IN + 1)
-        rankings.score(name, make("abmil", "official"), x, **options.get(name, {}))
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "rankings.md"

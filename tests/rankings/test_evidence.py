@@ -60,13 +60,6 @@ def test_its_signs_are_those_of_the_tile_alone(name: str, preset: str) -> None:
         assert np.sign(got).tolist() == np.sign(alone).tolist()
 
 
-def test_equal_attention_leaves_the_order_of_the_tiles_alone() -> None:
-    model, x = make("abmil", "paper", spread=0.0), features(9)
-    got = rankings.score("evidence", model, x, target=2)
-    alone = rankings.score("single-tile", model, x, target=2)
-    assert got.order.tolist() == alone.order.tolist()
-
-
 @pytest.mark.parametrize(("name", "preset"), OTHERS)
 def test_is_the_log_odds_of_the_tile_alone_for_any_other(name: str, preset: str) -> None:
     model, x = make(name, preset), features(7)
@@ -96,11 +89,3 @@ def test_tiles_of_saturated_probability_keep_their_order() -> None:
     got = rankings.score("evidence", certain(100.0), x, target=1)
     assert len(set(got.scores.tolist())) == 40
     assert got.order.tolist() == order.tolist()
-
-
-def test_the_budget_changes_only_what_is_forwarded_at_once() -> None:
-    model, x = make("transmil", "paper"), features(7)
-    want = rankings.score("evidence", model, x).scores
-    np.testing.assert_allclose(
-        rankings.score("evidence", model, x, budget=2).scores, want, rtol=0, atol=1e-12
-    )

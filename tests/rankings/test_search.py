@@ -47,33 +47,6 @@ def test_equals_the_search_that_forwards_every_subset(name: str, preset: str, ro
         assert sorted(got.scores) == [1, 2, 3, 4, 5, 6]
 
 
-def test_finds_a_planted_pair_that_no_tile_shows_alone() -> None:
-    """Class 1 needs both halves of a pair; a third tile shows a weaker sign alone."""
-
-    def pair(x: Tensor) -> Tensor:
-        first, second, alone = x[:, 0].max(), x[:, 1].max(), x[:, 2].max()
-        return torch.stack([torch.zeros(()), 10 * first * second + alone])
-
-    model = CallableBackbone(pair, 3, 2, order_free=True)
-    x = torch.zeros(8, 3)
-    x[2, 0] = x[6, 1] = x[4, 2] = 1.0
-    inserted = rankings.score("greedy-insertion", model, x, target=1).order
-    assert inserted[0] == 4
-    assert rankings.score("single-tile", model, x, target=1).order[0] == 4
-    deleted = rankings.score("greedy-deletion", model, x, target=1).order
-    assert deleted[0] == 2
-    assert deleted[1] == 4
-
-
-def test_the_planted_tile_comes_first_in_both_directions() -> None:
-    model = make("abmil", "official", n_classes=2)
-    x = 0.1 * features(30)
-    x[17] = 3 * features(1, seed=5)[0]
-    target = int(logits_of(model, x, [17]).argmax())
-    for search in ("greedy-insertion", "greedy-deletion"):
-        assert rankings.score(search, model, x, target=target, rounds=1).order[0] == 17
-
-
 def test_a_saturated_probability_still_tells_tiles_apart() -> None:
     """p is 1.0 in float64 for every tile; the log-odds are not."""
     model = CallableBackbone(lambda x: torch.stack([x.sum() * 0, x.mean()]), D_IN, 2)

@@ -62,12 +62,6 @@ def test_single_tiles_are_the_logits_of_every_tile_alone(name: str, preset: str)
     assert bag.single_tiles() is bag.single_tiles()
 
 
-def test_a_bag_of_its_own_gives_the_curves_of_a_revealer() -> None:
-    model, x = make("transmil", "paper"), features(7)
-    want = foci.reveal.curve(model, x, range(7))
-    torch.testing.assert_close(EmbeddedBag(model, x).curve(range(7)), want, rtol=0, atol=0)
-
-
 def test_one_class_under_every_public_name() -> None:
     assert foci.rankings.EmbeddedBag is foci.reveal.EmbeddedBag
     assert type(Revealer(make("abmil", "paper")).open(features(2))) is EmbeddedBag

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
 from foci import backbones
@@ -134,20 +132,14 @@ def test_engines_follow_the_declared_capabilities() -> None:
         choose_engine(small("abmil", "paper", 2), "packed")
 
 
-def test_nothing_is_changed() -> None:
-    model: Backbone = small("acmil", "paper", 2).train()
-    before = backbones.fingerprint(model)
-    curve(model, bag(20, torch.float32), order(20))
+def test_a_model_in_training_is_read_in_eval_mode_and_comes_back_as_it_was() -> None:
+    model = backbones.create("transmil", d_in=D_IN, n_classes=2, d=16, heads=2, depth=2, hidden=8,
+                             dropout=0.5)  # fmt: skip
+    x, sequence, before = bag(9, torch.float32), order(9), backbones.fingerprint(model)
+    got = curve(model.train(), x, sequence)
     assert backbones.fingerprint(model) == before
     assert all(p.grad is None for p in model.parameters())
     assert all(module.training for module in model.modules())
-
-
-def test_a_model_in_training_is_read_in_eval_mode() -> None:
-    model = backbones.create("transmil", d_in=D_IN, n_classes=2, d=16, heads=2, depth=2, hidden=8,
-                             dropout=0.5)  # fmt: skip
-    x, sequence = bag(9, torch.float32), order(9)
-    got = curve(model.train(), x, sequence)
     torch.testing.assert_close(got, curve(model.eval(), x, sequence), rtol=0, atol=0)
 
 
@@ -248,6 +240,8 @@ def test_arrays_serve_as_well_as_tensors() -> None:
         ({"direction": "up"}, "direction: cannot be 'up'"),
         ({"features": torch.zeros(3, 5)}, "bag: has features of shape 3 x 5, not tiles x 32"),
         ({"features": torch.zeros(0, 32)}, "bag: has features of shape 0 x 32"),
+        ({"features": torch.zeros(32)}, "bag: has features of shape 32, not tiles x 32"),
+        ({"features": torch.zeros(1, 3, 32)}, "bag: has features of shape 1 x 3 x 32, not"),
     ],
 )
 def test_bad_input_is_one_line(change: dict[str, object], message: str) -> None:
@@ -283,21 +277,6 @@ def test_every_count_in_both_directions_equals_one_forward_pass_each(
     got = both(opened, sequence)
     torch.testing.assert_close(opened.full(), want[1][0], rtol=0, atol=1e-12)
     for ours, theirs in zip(got, want, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
-
-
-MODELS = {
-    name: small(name, "paper", 2).double().eval()
-    for name in ("abmil", "acmil", "attrimil", "transmil")
-}
-
-
-@given(st.sampled_from(sorted(MODELS)), st.integers(0, 9999), st.integers(1, 16))
-def test_small_bags_equal_one_forward_pass_each(name: str, seed: int, n: int) -> None:
-    model, x, sequence = MODELS[name], 3 * bag(n, seed=seed), order(n, seed)
-    for ours, theirs in zip(
-        both(EmbeddedBag(model, x), sequence), by_hand(model, x, sequence), strict=True
-    ):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
 
 
@@ -354,4 +333,4 @@ def test_curves_and_searches_share_what_is_computed_of_a_bag() -> None:
     name, preset = POOLED[0]
     bag = EmbeddedBag(make(name, preset), features(8))
     bag.full()
-    assert bag.candidates() is bag._prefix_logits()
+    assert bag.candidates() is bag._engine

@@ -115,7 +115,7 @@ def float64_forwards(x: list[float], recheck: tuple[float, ...]) -> tuple[torch.
     model = CallableBackbone(module, d_in=1, n_classes=3)
     log: list[tuple[int, torch.dtype]] = module.calls
     copied = Revealer(model, recheck=recheck)
-    copied.recheck._double = double = copy.deepcopy(model).double().eval()
+    copied._double = double = copy.deepcopy(model).double().eval()
     assert isinstance(double.function, Ratio)
     probabilities = copied.open(torch.tensor(x)[:, None]).curve(range(len(x)))
     assert {dtype for _, dtype in log} == {torch.float32}
@@ -164,7 +164,7 @@ def test_a_flat_curve_is_rechecked_in_one_pass(
     monkeypatch.setattr(
         double, "embed", lambda x, embed=double.embed: embedded.append(len(x)) or embed(x)
     )
-    revealer.recheck._double = double
+    revealer._double = double
     got = revealer.open(x).curve(range(30), ks, direction)
     assert embedded == [29]
     torch.testing.assert_close(got, want, rtol=0, atol=1e-12)

@@ -152,25 +152,6 @@ def test_validation_aukc_is_the_mean_over_slides(cohort: Cohort) -> None:
                 bags.batch(cohort.slides)
 
 
-def test_bags_in_memory_are_not_embedded_again(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cohort, model = cohort.split("val"), small("abmil", "paper", 2).eval()
-    selector = selector_of(SelectorHead(model.d_token, 2), model)
-    bags = prepared(model, cohort, "label")
-    bags.batch(cohort.slides)
-    embed, calls = model.embed, []
-    monkeypatch.setattr(model, "embed", lambda x: calls.append(len(x)) or embed(x))
-    ValidationAukc(bags, cohort)(selector)
-    assert calls == []
-    few = prepared(model, cohort, "label", memory_gb=0.0)
-    for slide in cohort:
-        few.target_of(slide)
-    calls.clear()
-    ValidationAukc(few, cohort)(selector)
-    assert len(calls) == len(cohort)
-
-
 def test_aukc_chooses_the_epoch_unless_told_otherwise(cohort: Cohort) -> None:
     model, plan = small("abmil", "paper", 2), per_class(4)
     fitted = selectors.fit(model, cohort, plan)

@@ -1,7 +1,6 @@
 """What a fit refuses, what it learns, what it leaves alone, and the key by which it resumes."""
 
 import dataclasses
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,11 +16,9 @@ from foci.backbones import CallableBackbone, fingerprint
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.selectors import FitEpoch, SelectorRecipe, recipe, vary
-from foci.selectors.fitting import check_gradient, check_seed, new_head, run_key
-from foci.selectors.gated import gate_backbone
-from foci.selectors.prepared import PreparedBags
+from foci.selectors.fitting import check_seed, new_head, run_key
 from foci.selectors.selector import Identity
-from tests.backbones.every import EVERY, small
+from tests.backbones.every import small
 from tests.makers.cohorts import D, planted
 from tests.makers.fits import per_class, same, short
 
@@ -100,17 +97,6 @@ def test_it_finds_the_planted_tiles(plan: SelectorRecipe, cohort: Cohort) -> Non
         assert set(top.tolist()) == {0, 1}
 
 
-def test_a_class_conditional_selector_is_read_at_the_class_asked_for(cohort: Cohort) -> None:
-    model = CallableBackbone(column_means, d_in=D, n_classes=2)
-    fitted = selectors.fit(model, cohort, per_class())
-    bag = cohort.bag("s1").x
-    predicted = int(model(bag).argmax())
-    assert torch.equal(fitted.rank(bag), fitted.rank(bag, target=predicted))
-    assert not torch.equal(fitted.rank(bag), fitted.rank(bag, target=1 - predicted))
-    one = selectors.fit(model, cohort, short("paper-ste"))
-    assert torch.equal(one.rank(bag, target=0), one.rank(bag, target=1))
-
-
 def test_same_seed_same_bytes_other_seed_other_bytes(cohort: Cohort) -> None:
     model = small("abmil", "paper", 2)
     state = torch.get_rng_state()
@@ -121,15 +107,6 @@ def test_same_seed_same_bytes_other_seed_other_bytes(cohort: Cohort) -> None:
     assert same(first.best, again.best)
     assert first.history == again.history
     assert not same(first.best, other.best)
-
-
-def test_memory_makes_no_difference(cohort: Cohort) -> None:
-    model = small("acmil", "paper", 2)
-    all_kept, none_kept = (
-        selectors.fit(model, cohort, short("paper-soft"), memory_gb=gb) for gb in (1.0, 0.0)
-    )
-    assert same(all_kept.best, none_kept.best)
-    assert all_kept.history == none_kept.history
 
 
 @pytest.mark.parametrize("fit", [partial(short, "paper-ste"), per_class])
@@ -260,16 +237,6 @@ def test_a_classifier_without_gradients_is_refused(source: Any, name: str, cohor
     assert all(p.requires_grad for p in model.parameters())
 
 
-@pytest.mark.parametrize(("name", "preset"), EVERY)
-def test_every_classifier_passes_at_every_site(name: str, preset: str, cohort: Cohort) -> None:
-    model = small(name, preset, 2).eval().requires_grad_(False)
-    for site in model.capabilities.gate_sites:
-        view = gate_backbone(model, site)
-        bags = PreparedBags(cohort, view, "label", memory_gb=1)
-        with torch.no_grad():
-            check_gradient(view, bags.batch(cohort.slides[:1]))
-
-
 IDENTITY = Identity("abmil", "00ff", (0.5, -0.5))
 PLAN = recipe("paper-ste")
 
@@ -310,21 +277,3 @@ def test_another_fit_has_another_key(cohort: Cohort) -> None:
     ]
     assert len(set(keys)) == len(keys)
     assert key(cohort) == keys[0]
-
-
-def test_a_cohort_is_its_slides_and_their_files(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
-    features, labels = tmp_path / "features", tmp_path / "labels.csv"
-
-    def read(**options: Any) -> str:
-        again = Cohort.read(features, labels, cache=False, **({"n_cap": 1024} | options))
-        return key(cohort, train=again)
-
-    found = [read(), key(cohort, train=cohort.split("val")), read(n_cap=5), read(mpp=0.5)]
-    found += [read(layout="trident"), read(classes=["b", "a"])]
-    assert read() == found[0] == key(cohort, train=cohort)
-    os.utime(features / "s3.h5", ns=(5, 5))
-    found.append(read())
-    labels.write_text(labels.read_text().replace("s5,c5,b", "s5,c5,a"))
-    found.append(read())
-    assert len(set(found)) == len(found)

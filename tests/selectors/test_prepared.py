@@ -1,20 +1,17 @@
 """Embedded bags of a fit."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from foci.backbones import CallableBackbone
 from foci.backbones.base import GateSite
 from foci.bags import Cohort
-from foci.errors import BagError, FociError
+from foci.errors import FociError
 from foci.selectors import Target
 from foci.selectors.gated import gate_backbone
 from foci.selectors.objective import unit_box
 from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import small
-from tests.makers.cohorts import planted
 
 MODEL = small("abmil", "paper", 2).eval()
 
@@ -43,12 +40,6 @@ def test_a_batch_holds_what_the_single_bags_hold(cohort: Cohort) -> None:
     assert not any(tensor.requires_grad for tensor in batch.tiles.values())
 
 
-def test_predictions_as_targets(cohort: Cohort) -> None:
-    bags = prepared(cohort, "attention", "prediction")
-    for slide in cohort:
-        assert bags[slide].target == int(MODEL(cohort.bag(slide.slide_id).x).argmax())
-
-
 def test_memory_is_bounded_and_makes_no_difference(cohort: Cohort) -> None:
     slides = cohort.slides
     one = prepared(cohort, "feature")[slides[0]]
@@ -60,12 +51,6 @@ def test_memory_is_bounded_and_makes_no_difference(cohort: Cohort) -> None:
     assert tight[slides[0]] is first
     pooled = prepared(cohort, "attention")[slides[0]]  # values that are tokens count once
     assert pooled.n_bytes == 4 * len(pooled.coords) * (MODEL.d_token + 1 + 2)
-
-
-def test_features_of_another_encoder_are_refused(tmp_path: Path) -> None:
-    cohort = planted(tmp_path, d=16)
-    with pytest.raises(BagError, match=r"s0: features are 16 wide, the backbone reads 32"):
-        prepared(cohort, "feature")[cohort.slides[0]]
 
 
 def test_targets_stay_known_when_the_bag_does_not(cohort: Cohort) -> None:

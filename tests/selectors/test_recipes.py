@@ -149,16 +149,10 @@ def test_a_fit_shorter_than_its_warm_up_or_of_one_step() -> None:
 
 
 @pytest.mark.parametrize("name", ["peak", "floor", "weight_decay"])
-def test_settings_are_finite(name: str) -> None:
-    for value in (math.inf, math.nan, -1.0):
+def test_settings_are_finite_and_rates_fit_into_single_precision(name: str) -> None:
+    for value in (math.inf, math.nan, -1.0, *([] if name == "weight_decay" else [1e39])):
         with pytest.raises(ValidationError, match=name):
             Schedule(**{name: value})
-
-
-def test_a_rate_that_single_precision_cannot_hold_is_refused() -> None:
-    for name in ("peak", "floor"):
-        with pytest.raises(ValidationError, match="Input should be less than or equal to"):
-            Schedule(**{name: 1e39})
 
 
 @pytest.mark.parametrize("name", RECIPES)

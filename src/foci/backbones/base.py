@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from foci.errors import FociError
+from foci.outputs import Output
 from foci.parts import Parts, Structure
 from foci.registry import Registry
 
@@ -26,7 +27,6 @@ GateSite = Literal["feature", "attention"]
 Shortcut = Literal[
     "pooling",
     "prefix-sums",
-    "pooled-prefixes",
     "split-readout",
     "mean-attention",
     "encoder",
@@ -38,7 +38,6 @@ Shortcut = Literal[
 SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
     "pooling": ("aggregate",),
     "prefix-sums": ("prefixes",),
-    "pooled-prefixes": ("aggregate", "prefixes"),
     "split-readout": ("readout", "project", "read"),
     "mean-attention": ("scores",),
     "encoder": ("aggregate", "encode"),
@@ -189,6 +188,11 @@ class Objective(nn.Module):
         super().__init__()
         self.__dict__["backbone"] = backbone
         self.terms: dict[str, float] = {}
+
+    @classmethod
+    def departures(cls, classes: Sequence[str], output: Output) -> tuple[dict[str, Any], str]:
+        """Training settings that replace the shared defaults, by dotted name, and the reason."""
+        return {}, ""
 
     def begin_stage(self, stage: str, total_steps: int) -> None:
         """Called once before the first epoch of a stage, with its number of optimizer steps."""

@@ -8,7 +8,6 @@ at once; it has no effect for pooling classifiers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +18,7 @@ from foci.backbones.freezing import frozen
 from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
-from foci.reveal.pooled import BUDGET, PooledTiles, pools
+from foci.reveal.pooled import BUDGET
 from foci.selectors.evidence import attention_shares, columns_of
 from foci.selectors.selector import FittedSelector, Selector
 
@@ -34,8 +33,8 @@ def native(bag: EmbeddedBag) -> Tensor:
     is none, a documented proxy: for TransMIL the dot product of tile and CLS token after the
     encoder, for mean pooling the tile's own logit of the predicted class.
     """
-    if pools(bag.backbone) and declared(bag.backbone, "mean-attention"):
-        return cast("PooledTiles", bag.candidates()).mean_attention()
+    if bag.pooled and declared(bag.backbone, "mean-attention"):
+        return bag.pooled.mean_attention()
     return bag.backbone.scores(bag.tokens)
 
 
@@ -74,10 +73,9 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
     if in_groups(bag.backbone, len(bag)):
         return _best_groups_first(bag)
     margins = bag.log_odds(bag.single_tiles(budget))
-    if not pools(bag.backbone):
+    if bag.pooled is None:
         return margins
-    candidates = cast("PooledTiles", bag.candidates())
-    return attention_shares(candidates)[:, bag.target].sqrt() * margins
+    return attention_shares(bag.pooled)[:, bag.target].sqrt() * margins
 
 
 ONE_BY_ONE = 4096

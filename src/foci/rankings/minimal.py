@@ -14,7 +14,6 @@ from foci.metrics.minimal import NO_BOUND, MinimalSet, minimal_decisive, nearest
 from foci.parts import Parts
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
-from foci.reveal.pooled import pools
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
 """Relative error of a margin to reckon with, by the classifier's precision; 1e-2 in any other."""
@@ -79,14 +78,9 @@ def _parts(bag: EmbeddedBag) -> Parts:
     def compute() -> Parts:
         backbone = bag.backbone
         own = getattr(backbone.parts, "__func__", None) is PooledBackbone.parts
-        if (
-            own
-            and pools(backbone)
-            and declared(backbone, "split-readout")
-            and not backbone.plus_one
-        ):
-            tiles = bag.pooled_tiles(backbone)
-            return backbone.joined(tiles.attention, tiles.values)
+        split = own and declared(backbone, "split-readout")
+        if split and isinstance(backbone, PooledBackbone) and not backbone.plus_one and bag.pooled:
+            return backbone.joined(bag.pooled.attention, bag.pooled.values)
         return backbone.parts(bag.tokens)
 
     return bag.cached("parts", compute)

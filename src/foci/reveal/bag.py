@@ -7,13 +7,15 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import class_index, declared
 from foci.backbones.freezing import device_and_dtype, frozen, to_model
-from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
+from foci.backbones.models._pooled import OrderedBackbone
 from foci.bags import Bag
 from foci.errors import FociError
 from foci.reveal import KAPPA, Direction
@@ -33,23 +35,34 @@ from foci.reveal.engines import (
     default_counts,
 )
 from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledTiles, pools
-from foci.reveal.recheck import Float64Recheck
 
 T = TypeVar("T")
 
 _EMBEDDED_AT_ONCE = 8192
 
+_HALF = (torch.float16, torch.bfloat16)
+_MARGIN_SINGLE, _MARGIN_HALF = 1e-4, 5e-2
+_TIE_SINGLE, _TIE_HALF = 2e-5, 5e-2
+"""Largest gap between two leading classes that rounding might close; single precision has been
+seen to shift a gap by 1e-6."""
+
 
 class Revealer:
     """Opens bags for one frozen classifier, all with the same settings.
+
+    Single precision, batch size and device shift a probability by about 1e-6. Where it lies that
+    close to an operating confidence, or where the two leading classes lie that close to each other,
+    the subset is forwarded again in float64, so that rounding can move neither a crossing nor a
+    flip. The classifier is copied in float64 the first time that this is needed. One that cannot be
+    copied, or cannot compute in float64 (a foreign callable with a float32 constant inside), is
+    asked in its own precision, still one subset at a time and in bag order.
 
     Args:
         backbone: Used in eval mode and without gradients; never changed.
         engine: ``"auto"`` follows the declared capabilities; the others force one engine. The
             attribute names the one in use.
-        recheck: Confidences at which a crossing must not depend on rounding: every probability
-            close to one of them is computed again in float64, and so is every tie between the two
-            leading classes, at which the decision flips. Empty for neither.
+        recheck: Confidences at which a crossing must not depend on rounding, for the probability of
+            any class. Empty for none, and no check of ties either.
     """
 
     def __init__(
@@ -61,8 +74,8 @@ class Revealer:
     ) -> None:
         self.backbone = backbone
         self.engine = choose_engine(backbone, engine)
-        closed_form = self.engine == "closed-form"
-        self.recheck = Float64Recheck(backbone, tuple(recheck), closed_form=closed_form)
+        self.recheck = tuple(recheck)
+        self._double: Backbone | None = None
         self._batches: Batches | None = None
 
     def open(self, bag: Bag | Tensor, tokens: Tensor | None = None) -> EmbeddedBag:
@@ -79,21 +92,37 @@ class Revealer:
             with torch.autocast(device_and_dtype(self.backbone)[0].type, enabled=False):
                 yield
 
-    def prefix_logits(self, bag: EmbeddedBag) -> PrefixLogits:
-        """The engine, ready for the tiles of one bag."""
-        backbone = self.backbone
-        if self.engine == "reference":
-            return ReferenceReveal(backbone, bag.inputs)
-        tokens = bag.tokens
-        if self.engine == "closed-form":
-            if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
-                return bag.pooled_tiles(backbone)
-            return PrefixReveal(backbone, tokens)
-        if self._batches is None:  # kept: what a GPU has learned of one bag serves the next
-            self._batches = Batches.fitting(backbone, tokens)
-        if self.engine == "packed":
-            return PackedReveal(backbone, tokens, self._batches)  # type: ignore[arg-type]
-        return GenericReveal(backbone, bag.shared_tokens, self._batches)
+    def batches(self, tokens: Tensor) -> Batches:
+        """How many tokens are forwarded at once; what a GPU learns of one bag serves the next."""
+        if self._batches is None:
+            self._batches = Batches.fitting(self.backbone, tokens)
+        return self._batches
+
+    def double(self, features: Tensor) -> Backbone:
+        """The float64 copy, or the model where it has none; tried on features ``[n, D]``."""
+        if self._double is None:
+            try:
+                self._double = copy.deepcopy(self.backbone).double().eval()
+                self._double(to_model(features, self._double))
+            except Exception:
+                self._double = self.backbone
+        return self._double
+
+    def tie(self, dtype: torch.dtype) -> float:
+        """Largest gap between leading classes that rounding might close; 0 without a recheck."""
+        if not self.recheck or dtype == torch.float64:
+            return 0.0
+        return _TIE_HALF if dtype in _HALF else _TIE_SINGLE
+
+    def near(self, probabilities: NDArray[np.float64], dtype: torch.dtype) -> NDArray[np.bool_]:
+        """Where ``[O, J]`` of ``[O, J, C]`` rounding might move a crossing or a flip."""
+        margin = _MARGIN_HALF if dtype in _HALF else _MARGIN_SINGLE
+        by_class = np.ascontiguousarray(np.moveaxis(probabilities, -1, 0))  # [C, O, J]
+        leading = by_class.max(axis=0) - by_class < self.tie(dtype)
+        near: NDArray[np.bool_] = leading.sum(axis=0) > 1
+        for threshold in self.recheck:
+            near |= (np.abs(by_class - threshold) < margin).any(axis=0)
+        return near
 
 
 class EmbeddedBag:
@@ -243,7 +272,7 @@ class EmbeddedBag:
         checked = [check_order(order, n).to(device) for order in orders]
         every = [Prefixes.of(order, counts, direction) for order in checked]
         with self._revealer.precision():
-            engine = self._prefix_logits()
+            engine = self._engine
             if isinstance(engine, PooledTiles):
                 sequences = torch.stack([own.sequence for own in every])
                 logits = engine.logits_of(sequences, every[0].sizes)
@@ -251,35 +280,75 @@ class EmbeddedBag:
                 logits = torch.stack([engine.logits(own) for own in every])
             probs = torch.softmax(logits.double(), dim=-1).cpu()
             upto = len(counts) if rechecked is None else int((counts <= rechecked).sum())
-            self._revealer.recheck(probs[:, :upto], self.inputs, every)
+            self._recheck(probs[:, :upto], every)
             return list(probs)
+
+    @property
+    def _engine(self) -> PrefixLogits:
+        """What computes the curves of this bag."""
+        return self.cached("engine", self._make_engine)
+
+    def _make_engine(self) -> PrefixLogits:
+        backbone, engine = self.backbone, self._revealer.engine
+        if engine == "reference":
+            return ReferenceReveal(backbone, self.inputs)
+        if engine == "closed-form":
+            return self.pooled or PrefixReveal(backbone, self.tokens)
+        batches = self._revealer.batches(self.tokens)
+        if engine == "packed":
+            return PackedReveal(backbone, self.tokens, batches)  # type: ignore[arg-type]
+        return GenericReveal(backbone, self.shared_tokens, batches)
+
+    def _recheck(self, probabilities: Tensor, curves: Sequence[Prefixes]) -> None:
+        """Replace probabilities ``[O, J, C]`` that rounding might move, in place."""
+        revealer, features = self._revealer, self.inputs
+        if not revealer.tie(features.dtype):
+            return
+        near = revealer.near(probabilities.numpy(), features.dtype)
+        for place in np.flatnonzero(near.any(axis=1)).tolist():
+            own, prefixes = probabilities[place], curves[place]
+            rows = torch.from_numpy(np.flatnonzero(near[place]))
+            sizes = prefixes.sizes[rows.to(features.device)]
+            # beyond N tiles in all, embedding the bag once more is cheaper than every subset
+            if revealer.engine == "closed-form" and int(sizes.sum()) > len(features):
+                nested = features[prefixes.sequence[: int(sizes.max())]]
+                own[rows] = self._in_float64(nested, sizes).cpu()
+                continue
+            for row in rows.tolist():
+                own[row] = self._in_float64(features[prefixes.subset(row)]).cpu()
+
+    def _in_float64(self, features: Tensor, sizes: Tensor | None = None) -> Tensor:
+        """Probabilities of all these tiles, or of the first tiles for each of ``sizes``."""
+        model = self._revealer.double(features[:1])
+        x = to_model(features, model)
+        logits = model(x) if sizes is None else model.prefixes(model.embed(x), sizes)
+        return torch.softmax(logits.double(), dim=-1)
 
     @property
     def margin(self) -> float:
         """Distance from a threshold or a tie below which :meth:`exact_curve` should be asked."""
-        return self._revealer.recheck.margin(self.inputs.dtype)
+        return self._revealer.tie(self.inputs.dtype)
 
     def exact_curve(
         self, order: Tensor, ks: Tensor | Sequence[int], direction: Direction = "insert"
     ) -> Tensor:
         """:meth:`curve` in float64, from tiles embedded once more in float64, block by block.
 
-        For classifiers with a closed form. The first call costs some inferences of the bag, all
-        others next to nothing.
+        For classifiers with a closed form, whose curves of thousands of counts may stay near a
+        threshold for long: an audit asks again only for the counts that could be the first to
+        decide. The first call costs some inferences of the bag, all others next to nothing.
         """
-        double = self._revealer.recheck.double(self.inputs[:1])
 
         def closed_form() -> PrefixLogits:
+            double = self._revealer.double(self.inputs[:1])
             blocks = torch.split(self.inputs, _EMBEDDED_AT_ONCE)
             tokens = torch.cat([double.embed(to_model(block, double)) for block in blocks])
-            if isinstance(double, PooledBackbone) and declared(double, "pooled-prefixes"):
-                return PooledTiles(double, tokens)
-            return PrefixReveal(double, tokens)
+            return PooledTiles(double, tokens) if pools(double) else PrefixReveal(double, tokens)
 
         counts = check_counts(ks, len(self), direction).to(self.features.device)
         prefixes = Prefixes.of(order.to(self.features.device), counts, direction)
-        with self._revealer.precision(), frozen(double):
-            engine = self.cached("float64 tiles", closed_form)
+        engine = self.cached("float64 tiles", closed_form)
+        with self._revealer.precision():
             return torch.softmax(engine.logits(prefixes).double(), dim=-1).cpu()
 
     def without_first(self, orders: Tensor, ks: Sequence[int]) -> Tensor:
@@ -289,7 +358,7 @@ class EmbeddedBag:
         from one sum over its tiles. From the first tiles of every order ``[O, >= max(ks)]``, with
         counts that increase from at least 1, to ``[O, len(ks), C]`` in float64 on the CPU.
         """
-        engine = self._prefix_logits()
+        engine = self._engine
         if not isinstance(engine, PooledTiles):
             whole = [self._completed(order) for order in orders]
             return torch.stack([self.curve(order, ks, "delete") for order in whole])
@@ -314,13 +383,15 @@ class EmbeddedBag:
 
         ``budget`` is the most tokens forwarded at once; of no effect for pooling classifiers.
         """
-        budget, backbone = at_least_one(budget, "budget"), self.backbone
-        if pools(backbone):
-            return self.pooled_tiles(backbone)
-        return ForwardedCandidates(backbone, self.shared_tokens, budget)
+        budget = at_least_one(budget, "budget")
+        return self.pooled or ForwardedCandidates(self.backbone, self.shared_tokens, budget)
 
-    def pooled_tiles(self, backbone: PooledBackbone) -> PooledTiles:
-        """The tiles before the bag's own pooling classifier, the same for curves and searches."""
+    @property
+    def pooled(self) -> PooledTiles | None:
+        """The tiles before a pooling classifier, for curves and searches; None before any other."""
+        backbone = self.backbone
+        if not pools(backbone):
+            return None
         return self.cached("pooled tiles", lambda: PooledTiles(backbone, self.tokens))
 
     def single_tiles(self, budget: int = BUDGET) -> Tensor:
@@ -329,6 +400,3 @@ class EmbeddedBag:
         nothing = torch.zeros_like(index, dtype=torch.bool)
         candidates = self.candidates(budget)
         return self.cached(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
-
-    def _prefix_logits(self) -> PrefixLogits:
-        return self.cached("prefix logits", lambda: self._revealer.prefix_logits(self))

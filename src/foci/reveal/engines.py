@@ -4,7 +4,9 @@ Each engine is made for one bag, and gives the logits of :class:`Prefixes`:
 
 =============== ================================================================================
 ``reference``   One forward pass per count: the definition, which all others are tested against.
-``closed-form`` Pooling classifiers: running sums over the tiles give all counts in one pass.
+``closed-form`` All counts in one pass over the tiles: running sums of a pooling classifier, shared
+                by many orders (:class:`~foci.reveal.pooled.PooledTiles`), or the ``prefixes`` of
+                DSMIL and max pooling (:class:`PrefixReveal`).
 ``packed``      A plain transformer (TransMIL): prefixes of similar length share a batch.
 ``generic``     Anything else: subsets are forwarded from the tokens, several per batch.
 =============== ================================================================================
@@ -174,7 +176,10 @@ class ReferenceReveal:
 
 @dataclass(frozen=True, eq=False)
 class PrefixReveal:
-    """A backbone whose ``prefixes`` method gives every count itself, from tokens ``[N, d]``."""
+    """A backbone whose ``prefixes`` method gives every count itself, from tokens ``[N, d]``.
+
+    For DSMIL, max pooling and third-party models; ABMIL and the like never come here.
+    """
 
     backbone: Backbone
     tokens: Tensor

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import torch
 from torch import Tensor
@@ -60,22 +60,10 @@ _TILES_AT_ONCE = 4096
 _NUMBERS_AT_ONCE = 2**22
 
 
-class Candidates(Protocol):
-    """Logits of a set of tiles ``present``, ``[N]`` bool, with one tile more or fewer."""
-
-    def full(self) -> Tensor:
-        """Logits ``[C]`` of all tiles."""
-
-    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set, which may be empty, plus each of ``tiles`` outside it."""
-
-    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set, at least two tiles, minus each of ``tiles`` in it."""
-
-
 def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
     """Whether :class:`PooledTiles` computes what the classifier itself would answer."""
-    return isinstance(backbone, PooledBackbone) and declared(backbone, "pooling")
+    own = declared(backbone, "pooling") and declared(backbone, "prefix-sums")
+    return isinstance(backbone, PooledBackbone) and own
 
 
 class PooledTiles:
@@ -207,7 +195,7 @@ class PooledTiles:
         return self.attention.amax(dim=0)
 
     def full(self) -> Tensor:
-        """See :class:`Candidates`."""
+        """Logits ``[C]`` of all tiles."""
         return self.read(self._pool(self._every_tile())[1])
 
     def weights(self) -> Tensor:
@@ -219,7 +207,10 @@ class PooledTiles:
         return self.attention.to(self.dtype).mean(dim=-1)
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """See :class:`Candidates`."""
+        """Logits ``[n, C]`` of a set, ``[N]`` bool, plus each of ``tiles`` outside it.
+
+        The set may be empty.
+        """
         if not self.plus_one and not bool(present.any()):  # the tile's value, whatever its weight
             rows = self.attention.shape[1]
             at_once = max(1, _NUMBERS_AT_ONCE // (rows * self.values.shape[-1]))
@@ -230,7 +221,7 @@ class PooledTiles:
         return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
 
     def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """See :class:`Candidates`."""
+        """Logits ``[n, C]`` of a set of two tiles or more, minus each of ``tiles`` in it."""
         log_mass, pooled = self._pool(present)
         weights = torch.exp(self.attention[tiles] - log_mass)  # [n, R]
         heavy = weights > _HEAVY
@@ -300,11 +291,11 @@ class ForwardedCandidates:
         self.backbone, self.tokens, self.budget = backbone, tokens, budget
 
     def full(self) -> Tensor:
-        """See :class:`Candidates`."""
+        """As :class:`PooledTiles`."""
         return self.backbone.aggregate(self.tokens.unsqueeze(0))[0]
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """See :class:`Candidates`."""
+        """As :class:`PooledTiles`."""
         members = present.nonzero().squeeze(-1)
 
         def grown(chunk: Tensor) -> Tensor:
@@ -314,7 +305,7 @@ class ForwardedCandidates:
         return self._forward(grown, tiles, len(members) + 1)
 
     def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """See :class:`Candidates`."""
+        """As :class:`PooledTiles`."""
         members = present.nonzero().squeeze(-1)
 
         def shrunk(chunk: Tensor) -> Tensor:
@@ -329,3 +320,7 @@ class ForwardedCandidates:
             torch.full((len(tiles),), size),
             lambda steps: self.backbone.aggregate(self.tokens[subsets(tiles[steps])]),
         )
+
+
+Candidates: TypeAlias = PooledTiles | ForwardedCandidates
+"""Logits of a set of tiles with one tile more or fewer."""

@@ -28,13 +28,7 @@ def column_names(backbone: Backbone) -> tuple[str, ...]:
     return POOLED if pools(backbone) else FORWARDED
 
 
-def evidence_columns(
-    backbone: Backbone,
-    tokens: Tensor,
-    *,
-    candidates: Candidates | None = None,
-    alone: Tensor | None = None,
-) -> Tensor:
+def evidence_columns(backbone: Backbone, tokens: Tensor) -> Tensor:
     r"""Columns ``[N, C, P]`` of one bag, in float64; P is the number of :func:`column_names`.
 
     With the log-odds :math:`m_{ic}` of class c for the tile alone and N times its attention
@@ -46,34 +40,29 @@ def evidence_columns(
     where :math:`c_{irc}` is the part of row r in the log-odds if these were linear in the pooled
     values: the tile's value times their gradient at the full bag, and the row's share of what is
     then left over. Any other classifier has :math:`m_{ic}` alone.
-
-    ``candidates`` of the bag, and logits ``[N, C]`` of single tiles (``alone``), are computed where
-    they are not known already.
     """
-    if candidates is None and pools(backbone):
+    candidates: Candidates = ForwardedCandidates(backbone, tokens)
+    if pools(backbone):
         candidates = PooledTiles(backbone, tokens)
-    elif candidates is None:
-        candidates = ForwardedCandidates(backbone, tokens)
-    if alone is None:
-        index = torch.arange(len(tokens), device=tokens.device)
-        alone = candidates.adding(torch.zeros_like(index, dtype=torch.bool), index)
-    columns = [log_odds(alone)]
-    if isinstance(candidates, PooledTiles):
-        weights = len(tokens) * attention_shares(candidates)
-        columns = [weights**a * columns[0] for a in EXPONENTS] + _row_columns(candidates)
-    stacked = torch.stack(columns, dim=-1)
-    size = stacked.square().mean(dim=0, keepdim=True).sqrt()
-    return stacked / size.clamp_min(torch.finfo(stacked.dtype).tiny)
+    index = torch.arange(len(tokens), device=tokens.device)
+    nothing = torch.zeros_like(index, dtype=torch.bool)
+    return _columns(candidates, candidates.adding(nothing, index))
 
 
 def columns_of(bag: EmbeddedBag) -> Tensor:
     """:func:`evidence_columns` of a bag, computed once for all rankings that need them."""
-    return bag.cached(
-        "evidence columns",
-        lambda: evidence_columns(
-            bag.backbone, bag.tokens, candidates=bag.candidates(), alone=bag.single_tiles()
-        ),
-    )
+    return bag.cached("evidence columns", lambda: _columns(bag.candidates(), bag.single_tiles()))
+
+
+def _columns(candidates: Candidates, alone: Tensor) -> Tensor:
+    """Columns of a bag, from the logits ``[N, C]`` of single tiles."""
+    columns = [log_odds(alone)]
+    if isinstance(candidates, PooledTiles):
+        weights = len(alone) * attention_shares(candidates)
+        columns = [weights**a * columns[0] for a in EXPONENTS] + _row_columns(candidates)
+    stacked = torch.stack(columns, dim=-1)
+    size = stacked.square().mean(dim=0, keepdim=True).sqrt()
+    return stacked / size.clamp_min(torch.finfo(stacked.dtype).tiny)
 
 
 def log_odds(logits: Tensor) -> Tensor:

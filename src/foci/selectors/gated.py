@@ -23,6 +23,7 @@ from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
 from foci.backbones.transformer import EncoderLayer
 from foci.errors import FociError
+from foci.reveal.pooled import pools
 
 Tiles = Mapping[str, Tensor]
 """Per-tile tensors ``[..., N, ...]`` by name; ``"tokens"`` is always among them."""
@@ -350,7 +351,7 @@ def gate_backbone(backbone: Backbone, site: GateSite, *, dense: bool = False) ->
     if site == "feature":
         homogeneous = backbone.capabilities.homogeneous
         return TokenGated(backbone, dense=dense) if homogeneous else FeatureGated(backbone)
-    if isinstance(backbone, PooledBackbone) and declared(backbone, "pooling"):
+    if pools(backbone):
         return PooledAttentionGated(backbone)
     if isinstance(backbone, TransMIL) and declared(backbone, "encoder"):
         return EncoderAttentionGated(backbone)

@@ -142,14 +142,6 @@ TRANSFORMERS = {
         change=with_tensors(**{"mlp_layers.0.0.weight": torch.ones(16, 16)}),
     ),
     "mhim-v1-gated": Official("MHIM-MIL v1", "mhim", SMALL, MHIM_GATED),
-    "mhim-v1-ungated": Official(
-        "MHIM-MIL v1",
-        "mhim",
-        {**SMALL, "gated": False, "activation": "tanh", "projection_activation": "gelu"},
-        MHIM_UNGATED,
-        3,
-        options={"activation": "tanh", "projection_activation": "gelu"},
-    ),
     "mhim-v1-ungated-dropout": Official(
         "MHIM-MIL v1",
         "mhim",
@@ -237,7 +229,6 @@ CLAM = {
     "clam-sb-module": Official(
         "CLAM-SB", "clam-sb", SMALL, renamed(CLAM_SB, "attention_net.", "attention_net.module."), 3
     ),
-    "clam-sb-ungated": Official("CLAM-SB", "clam-sb", {**SMALL, "gated": False}, CLAM_UNGATED),
     "clam-sb-ungated-no-dropout": Official(
         "CLAM-SB",
         "clam-sb",

@@ -282,16 +282,6 @@ def test_what_no_tensor_shows_is_noted(
     assert list(inspect(path, **options).notes) == notes
 
 
-def test_the_two_versions_of_the_nystrom_package_differ_and_the_backbone_says_which(
-    tmp_path: Path, bag: torch.Tensor
-) -> None:
-    path = save_official(tmp_path, "transmil")
-    later, pinned = load(path), load(path, aligned=False)
-    assert (later.config["aligned"], pinned.config["aligned"]) == (True, False)
-    assert (later(bag) - pinned(bag)).abs().max() > 1e-3
-    assert any("aligned=False for weights of 0.0.9" in note for note in inspect(path).notes)
-
-
 def test_what_the_earlier_dsmil_pools_is_noted_and_can_be_changed(
     tmp_path: Path, bag: torch.Tensor
 ) -> None:

@@ -343,13 +343,8 @@ def test_hyper_parameters_of_lightning_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"task": "detection"},
-            "is ViT of STAMP for detection, which FOCI cannot audit; give a",
-        ),
         ({"supported_features": "patient"}, "is ViT of STAMP on features of a whole patient; give"),
         ({"categories": ["a", "b", "c"]}, "names classes: 3, but its tensors have 2; give the set"),
-        ({"dim_input": 1536}, "names features of width 1536, but its tensors have 12; give the se"),
     ],
 )
 def test_hyper_parameters_that_rule_a_file_out(

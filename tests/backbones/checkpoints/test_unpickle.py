@@ -111,18 +111,6 @@ def test_the_attacks_are_real(name: str, tmp_path: Path) -> None:
     assert marker.exists()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_attacks_become_stubs(name: str, tmp_path: Path) -> None:
-    marker = tmp_path / "executed"
-    attack = attacks(marker)[name]
-
-    content = inert(dumped({"config": attack, "epoch": 3}))
-
-    assert not marker.exists()
-    assert content["epoch"] == 3
-    assert isinstance(content["config"], Stub | dict)
-
-
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_checkpoint_with_an_attack_in_it_still_loads(

@@ -45,16 +45,6 @@ def test_without_projection_features_are_pooled_as_they_are() -> None:
     assert type(model)(**model.config).state_dict().keys() == model.state_dict().keys()
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])
-def test_the_activation_of_the_attention_can_be_chosen(activation: str) -> None:
-    torch.manual_seed(0)
-    model = ABMIL(6, 2, d=None, hidden=4, gated=False, activation=activation).double()
-    x = torch.randn(5, 6, dtype=torch.float64)
-    phi = {"relu": torch.relu, "gelu": F.gelu, "tanh": torch.tanh}[activation]
-    want = model.attention.w(phi(model.attention.V(x))).squeeze(-1)
-    torch.testing.assert_close(model.scores(x), want, rtol=0, atol=1e-12)
-
-
 def test_a_deeper_projection_and_a_residual_adaptor_by_hand() -> None:
     torch.manual_seed(0)
     model = ABMIL(

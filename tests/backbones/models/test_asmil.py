@@ -122,12 +122,6 @@ def test_a_thinned_bag_is_a_smaller_bag() -> None:
     assert seen == {round(ASMILObjective(model)(pair).item(), 9) for pair in pairs}
 
 
-def test_absent_tiles_take_no_share() -> None:
-    logits = torch.zeros(3, 1, dtype=torch.float64)
-    mask = torch.tensor([True, False, True])
-    assert normalised_sigmoid(logits, mask).flatten().tolist() == pytest.approx([0.5, 0, 0.5])
-
-
 def test_padding_changes_neither_value_nor_gradient() -> None:
     torch.manual_seed(0)
     online = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)

@@ -1,6 +1,5 @@
 """AttriMIL: ranking, constraints, neighbourhoods and queues by hand and as published."""
 
-import math
 from collections import deque
 from decimal import Context, Decimal
 from typing import Any
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from foci.backbones import pad
 from foci.backbones.models.attrimil import (
-    AttributeConstraints,
     AttriMIL,
     TileQueues,
     neighbourhoods,
@@ -109,32 +107,6 @@ def test_scores_of_zero_and_one_stay_put() -> None:
 GRID = 256 * torch.cartesian_prod(torch.arange(3), torch.arange(3))
 
 
-def test_spatial_constraint_by_hand_on_three_by_three() -> None:
-    """One strong tile in the corner pulls its three neighbours; the others look at the 1."""
-    scores = torch.zeros(9, 1, dtype=torch.float64)
-    scores[0], scores[4] = -3.0, 1.0
-    around = neighbourhoods(GRID, 256)
-    pulled_by_corner = 2 * math.tanh(3.0) + math.tanh(4.0)  # tiles 1, 3 and 4
-    pulled_by_centre = 5 * math.tanh(1.0)  # tiles 2, 5, 6, 7, 8
-    want = (pulled_by_corner + pulled_by_centre) / 9
-    assert spatial_constraint(scores, around).item() == pytest.approx(want, abs=1e-12)
-
-
-def test_spatial_constraint_sums_over_classes() -> None:
-    around = neighbourhoods(GRID, 256)
-    scores = torch.randn(9, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    each = [spatial_constraint(scores[:, [c]], around) for c in range(3)]
-    torch.testing.assert_close(spatial_constraint(scores, around), torch.stack(each).sum())
-
-
-def test_missing_neighbours_leave_lonely_tiles_alone() -> None:
-    coords = torch.tensor([[0, 0], [256, 0], [5000, 0]])
-    scores = torch.tensor([[1.0], [3.0], [-9.0]], dtype=torch.float64)
-    want = (math.tanh(2.0) + 0 + 0) / 3
-    loss = spatial_constraint(scores, neighbourhoods(coords, 256))
-    assert loss.item() == pytest.approx(want, abs=1e-12)
-
-
 def test_published_spatial_constraint_on_given_scores() -> None:
     given = GOLDEN["spatial_by_hand"]
     around = neighbourhoods(torch.tensor(given["coords"]), 256)
@@ -228,16 +200,6 @@ def test_published_total(want: dict[str, Any]) -> None:
     assert total.item() == pytest.approx(want["total"], abs=1e-7)
 
 
-def test_first_bag_has_nothing_to_be_ranked_against() -> None:
-    objective = small().make_objective()
-    objective(pad(bags(5), [1]))
-    assert objective.terms["rank"] == 0.0
-    objective(pad(bags(5), [1]))
-    assert objective.terms["rank"] == 0.0
-    objective(pad(bags(5), [0]))
-    assert objective.terms["rank"] > 0.0
-
-
 def test_an_old_tile_is_scored_by_the_present_weights() -> None:
     model = small()
     objective = model.make_objective(spatial_weight=0.0)
@@ -288,15 +250,6 @@ def test_a_new_epoch_starts_with_empty_queues() -> None:
     assert objective.positive.counts.tolist() == objective.negative.counts.tolist() == [0, 0]
     assert not objective.positive.tiles.any()
     assert objective(pad(bags(5), [0])).item() == pytest.approx(objective.terms["bag"])
-
-
-def test_the_objective_adds_no_parameters_and_takes_the_models_dtype() -> None:
-    objective = small().make_objective(queue_length=2)
-    assert isinstance(objective, AttributeConstraints)
-    assert not list(objective.parameters())
-    assert objective.positive.tiles.dtype == torch.float64
-    assert objective.positive.tiles.shape == (2, 2, 6)
-    assert objective.positive.counts.dtype == torch.long
 
 
 STRIDE = 512

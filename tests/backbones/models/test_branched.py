@@ -1,11 +1,10 @@
-"""What ACMIL and ASMIL with several branches share: the official models, queries, options."""
+"""What ACMIL and ASMIL with several branches share: the official models and their queries."""
 
 from typing import Any
 
 import pytest
 import torch
 
-from foci import backbones
 from foci.backbones.models.acmil import ACMILMultiHead
 from foci.backbones.models.asmil import ASMILQuery
 from tests.backbones.golden_weights import features, golden, published
@@ -64,14 +63,3 @@ def test_tiles_beyond_the_last_count_are_not_read(cls: type[ACMILMultiHead | ASM
     logits = model.prefixes(tokens, torch.tensor([4, 1]))
     torch.testing.assert_close(logits[0], model.aggregate(tokens[None, :4])[0])
     torch.testing.assert_close(logits[1], model.aggregate(tokens[None, :1])[0])
-
-
-@pytest.mark.parametrize(
-    ("d_in", "d"), [(384, 128), (512, 256), (768, 384), (1024, 512), (1536, 768), (2560, 1280)]
-)
-@pytest.mark.parametrize("name", ["acmil", "asmil"])
-def test_official_token_width_follows_the_features(name: str, d_in: int, d: int) -> None:
-    with torch.device("meta"):
-        model = backbones.create(name, "official", d_in=d_in, n_classes=2)
-    assert model.d_token == d == model.config["d"]
-    assert model.embed(torch.zeros(3, d_in, device="meta")).shape == (3, d)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci import backbones
-from foci.backbones import create
 from foci.backbones.models.mhim import (
     MHIM,
     MaskedHardMining,
@@ -309,12 +308,3 @@ def test_self_attention_equals_the_published_code(heads: int) -> None:
                 scores = model.scores(tokens)
                 assert scores.shape == (n,)
                 assert scores[:10].tolist() == pytest.approx(case["scores"], abs=1e-9), n
-
-
-def test_heads_keep_their_width_whatever_their_number() -> None:
-    model = create("mhim-mil", "selfattn", d_in=32, n_classes=2, heads=2, activation="gelu")
-    assert isinstance(model.get_submodule("projection.1"), torch.nn.GELU)
-    shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
-    assert shapes["layer1.attention.qkv.weight"] == (192 * 2, 512)
-    assert shapes["layer1.attention.output.weight"] == (512, 64 * 2)
-    assert shapes["layer1.attention.residual.weight"] == (2, 1, 33, 1)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci import rankings
 from foci.backbones.models.pooling import BestTile, MaxMIL, MeanMIL, MILfc
 from foci.errors import FociError
 from foci.reveal import curve
@@ -26,24 +25,6 @@ def mean_mil() -> MeanMIL:
 
 def bag(n: int) -> Tensor:
     return torch.randn(n, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-
-
-def slow(model: BestTile, x: Tensor) -> list[float]:
-    """Softmax of every tile, then the published choice."""
-    tiles = [model.head(model.embed(tile)).tolist() for tile in x]
-    probabilities = [torch.softmax(torch.tensor(tile), dim=0).tolist() for tile in tiles]
-    if isinstance(model, MaxMIL):
-        return [max(tile[c] for tile in tiles) for c in range(model.n_classes)]
-    of_class = [p[1] if model.n_classes == 2 else max(p) for p in probabilities]
-    logits: list[float] = tiles[of_class.index(max(of_class))]
-    return logits
-
-
-@pytest.mark.parametrize("n", [1, 2, 30])
-@pytest.mark.parametrize(("cls", "n_classes"), CLASSES)
-def test_logits_equal_a_slow_formula(cls: type[BestTile], n_classes: int, n: int) -> None:
-    model = small(cls, n_classes)
-    assert model(bag(n)).tolist() == pytest.approx(slow(model, bag(n)), abs=1e-12)
 
 
 @pytest.mark.parametrize("direction", ["insert", "delete"])
@@ -92,23 +73,9 @@ def test_there_is_no_weight_to_gate(cls: type[BestTile]) -> None:
         model.aggregate(tokens, gate=torch.ones(1, 3, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("n", [1, 2, 30])
-def test_logits_are_the_mean_of_the_tiles(n: int) -> None:
-    model, x = mean_mil(), bag(n)
-    alone = torch.stack([model(x[i : i + 1]) for i in range(n)])
-    torch.testing.assert_close(model(x), alone.mean(dim=0), rtol=0, atol=1e-12)
-
-
 def test_the_stand_in_is_the_logit_of_the_predicted_class() -> None:
     model, x = mean_mil(), bag(9)
     assert model.capabilities.score == "proxy"
     predicted = int(model(x).argmax())
     want = [float(model(x[i : i + 1])[predicted]) for i in range(9)]
     assert model.scores(model.embed(x)).tolist() == pytest.approx(want, abs=1e-12)
-
-
-def test_minimal_shares_the_log_odds_equally_weighted() -> None:
-    model, x = MeanMIL(5, 2, d=4).double().eval().requires_grad_(False), bag(9)
-    logits = model(x)
-    scores = rankings.score("minimal", model, x, target=1).scores
-    assert scores.sum() == pytest.approx(float(logits[1] - logits[0]), abs=1e-10)

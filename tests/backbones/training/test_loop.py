@@ -121,18 +121,6 @@ def test_a_state_of_another_run_is_not_resumed(cohort: Cohort, tmp_path: Path) -
     assert backbones.fingerprint(plain) == backbones.fingerprint(model)
 
 
-def test_a_state_of_other_features_is_not_resumed(tmp_path: Path) -> None:
-    first, second = (toy_cohort(tmp_path / name, seed=i) for i, name in enumerate("ab"))
-    state = tmp_path / "state"
-    with pytest.raises(Killed):
-        run("abmil", first, state, KillAfter(2))
-    want, whole = run("abmil", second)
-    got, history = run("abmil", second, state)
-    assert history == whole
-    assert got == want
-    assert run("abmil", first)[0] != want
-
-
 def test_a_damaged_state_starts_over(cohort: Cohort, tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.write_bytes(b"half a file")

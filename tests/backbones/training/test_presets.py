@@ -6,8 +6,9 @@ import pytest
 
 from foci.backbones import available
 from foci.backbones.base import PRESETS
+from foci.backbones.models.clam import are_subtypes
 from foci.backbones.training import TrainingRecipe, training_recipe
-from foci.backbones.training.presets import are_subtypes, checked_objective, checked_widths
+from foci.backbones.training.presets import checked_objective, checked_widths
 from foci.configuration import configure
 from foci.errors import FociError
 from tests.backbones.every import EVERY, small

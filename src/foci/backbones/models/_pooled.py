@@ -125,7 +125,7 @@ class PooledBackbone(Backbone):
             return self.project, self.read
         return nn.Identity(), self.readout
 
-    @declares("pooling", "pooled-prefixes", "parts")
+    @declares("pooling", "parts")
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
@@ -133,9 +133,13 @@ class PooledBackbone(Backbone):
         weights = softmax_weights(self.attend(tokens), mask, gate, plus_one=self.plus_one)
         return self.readout(pool(weights, self.values(tokens)))
 
-    @declares("prefix-sums", "pooled-prefixes")
+    @declares("prefix-sums")
     def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
-        """See :meth:`Backbone.prefixes`; sums in float64, the rest in the model's own dtype."""
+        """See :meth:`Backbone.prefixes`; sums in float64, the rest in the model's own dtype.
+
+        For one order. Curves come from :class:`~foci.reveal.pooled.PooledTiles`, which shares the
+        weighted values of a bag among many orders; this is what checks them, in float64.
+        """
         if ks is None:
             ks = torch.arange(1, len(tokens) + 1, device=tokens.device)
         tokens = tokens[: int(ks.max())]

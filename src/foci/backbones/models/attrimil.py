@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -17,6 +20,7 @@ from foci.backbones.attention import (
 from foci.backbones.base import Batch, Objective, architecture, declares, objective_of, preset
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
+from foci.outputs import Output
 from foci.parts import Parts
 
 
@@ -262,6 +266,11 @@ class AttributeConstraints(Objective):
         self.positive = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
         self.negative = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
         self.to(backbone.beta)  # its device and dtype
+
+    @classmethod
+    def departures(cls, classes: Sequence[str], output: Output) -> tuple[dict[str, Any], str]:
+        """See :meth:`Objective.departures`."""
+        return {"lr": 1e-3}, "at 2e-4 the ranking constraint drives all scores to zero first"
 
     def begin_epoch(self) -> None:
         """Empty the queues, whose tiles were chosen by the weights of an epoch ago."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from foci.backbones.attention import GatedAttention, head, pool, projection, sof
 from foci.backbones.base import Batch, Objective, architecture, declares, objective_of, preset
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
+from foci.outputs import Output
 from foci.parts import Parts
 
 Loss = Literal["ce", "svm"]
@@ -174,6 +176,27 @@ def smooth_top1_svm(scores: Tensor, labels: Tensor) -> Tensor:
     return torch.where(hard, excess.amax(dim=-1), excess.logsumexp(dim=-1)).mean()
 
 
+_ABSENCE = re.compile(
+    r"(?i)(^|[\W_])(benign|control|healthy|negative|no|non|none|normal|not|without)([\W_]|$)"
+)
+"""A word in the name of a class that is the absence of the other one."""
+
+
+def are_subtypes(classes: Sequence[str]) -> bool:
+    """Whether classes exclude each other, so that a tile of one is no evidence for another.
+
+    As in the CLAM authors' tasks: subtypes of a tumour do; tumour and normal tissue do not, because
+    a tumour slide has normal tissue too. Two classes count as subtypes unless the name of one says
+    that it is an absence; more than two always do.
+
+    >>> are_subtypes(["LUAD", "LUSC"]), are_subtypes(["normal", "tumour"])
+    (True, False)
+    >>> are_subtypes(["benign", "malignant"]), are_subtypes(["normal", "LUAD", "LUSC"])
+    (False, True)
+    """
+    return len(classes) > 2 or not any(_ABSENCE.search(name) for name in classes)
+
+
 _LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "ce": F.cross_entropy,
     "svm": smooth_top1_svm,
@@ -223,6 +246,17 @@ class InstanceClustering(Objective):
                 raise FociError(option, f"{name!r} is not a loss", fix)
         self.subtyping, self.bag_weight, self.n_instances = subtyping, bag_weight, n_instances
         self.instance_loss, self.bag_loss = _LOSSES[instance_loss], _LOSSES[bag_loss]
+
+    @classmethod
+    def departures(cls, classes: Sequence[str], output: Output) -> tuple[dict[str, Any], str]:
+        """See :meth:`Objective.departures`: whether the classes exclude each other."""
+        if output != "class":
+            return {}, ""
+        if are_subtypes(classes):
+            why = "the classes are taken for subtypes, which exclude each other"
+            return {"objective.subtyping": True}, why
+        why = "one class is taken for the absence of the other"
+        return {"objective.subtyping": False}, why
 
     def forward(self, batch: Batch) -> Tensor:
         """Weighted bag and instance loss, each averaged over the bags."""

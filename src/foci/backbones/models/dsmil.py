@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,7 @@ from foci.backbones.base import (
 )
 from foci.backbones.models._pooled import POOLING
 from foci.errors import FociError
+from foci.outputs import Output
 
 Value = Literal["token", "linear", "relu"]
 
@@ -241,6 +243,12 @@ class DualStream(Objective):
     def __init__(self, backbone: DSMIL, *, bag_weight: float = 0.5) -> None:
         super().__init__(backbone)
         self.bag_weight = bag_weight
+
+    @classmethod
+    def departures(cls, classes: Sequence[str], output: Output) -> tuple[dict[str, Any], str]:
+        """See :meth:`Objective.departures`."""
+        why = "at 2e-4 it has not learned enough after 20 epochs: it has no projection"
+        return {"lr": 1e-3}, why
 
     def forward(self, batch: Batch) -> Tensor:
         """Weighted loss of both streams."""

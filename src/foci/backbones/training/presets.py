@@ -1,10 +1,9 @@
-"""Training hyperparameters: defaults, where a classifier departs from them and why, checks."""
+"""Training hyperparameters: defaults, and checks; a classifier's objective may depart from them."""
 
 from __future__ import annotations
 
 import inspect
 import operator
-import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from types import SimpleNamespace, UnionType
@@ -55,44 +54,13 @@ class TrainingRecipe(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
 
 
-_ABSENCE = re.compile(
-    r"(?i)(^|[\W_])(benign|control|healthy|negative|no|non|none|normal|not|without)([\W_]|$)"
-)
-"""A word in the name of a class that is the absence of the other one."""
-
-
-def are_subtypes(classes: Sequence[str]) -> bool:
-    """Whether classes exclude each other, so that a tile of one is no evidence for another.
-
-    As in the CLAM authors' tasks: subtypes of a tumour do; tumour and normal tissue do not, because
-    a tumour slide has normal tissue too. Two classes count as subtypes unless the name of one says
-    that it is an absence; more than two always do.
-
-    >>> are_subtypes(["LUAD", "LUSC"]), are_subtypes(["normal", "tumour"])
-    (True, False)
-    >>> are_subtypes(["benign", "malignant"]), are_subtypes(["normal", "LUAD", "LUSC"])
-    (False, True)
-    """
-    return len(classes) > 2 or not any(_ABSENCE.search(name) for name in classes)
-
-
 def _departures(name: str, classes: Sequence[str], output: Output) -> tuple[dict[str, Any], str]:
     """Settings of a classifier that replace the shared defaults, by dotted name, and the reason."""
     if output == "cox":
         why = "a risk is learned by comparing the slides of one step"
         return {"batch_size": 16, "lr": 1e-3}, why
-    if name.startswith("clam-") and output == "class":
-        if are_subtypes(classes):
-            why = "the classes are taken for subtypes, which exclude each other"
-            return {"objective.subtyping": True}, why
-        why = "one class is taken for the absence of the other"
-        return {"objective.subtyping": False}, why
-    if name == "attrimil":
-        return {"lr": 1e-3}, "at 2e-4 the ranking constraint drives all scores to zero first"
-    if name == "dsmil":
-        why = "at 2e-4 it has not learned enough after 20 epochs: it has no projection"
-        return {"lr": 1e-3}, why
-    return {}, ""
+    (chosen, *_) = PRESETS[name].values()
+    return chosen.architecture.objective_type.departures(classes, output)
 
 
 def training_recipe(
