@@ -46,6 +46,10 @@ TABLE_FILES = (
     "rankings.csv", "slides.csv", "deletion.csv", "comparisons.csv", "carried.csv", "agreement.csv",
     "skipped.csv",
 )  # fmt: skip
+OUTCOME_TABLE, DECIDING_SLIDES = "outcome.csv", "deciding_slides.csv"
+SOMETIMES = (OUTCOME_TABLE, DECIDING_SLIDES)
+"""Beside the tables above of a risk, a number or labels, and where bags are patients."""
+
 TRUTH_TABLE = "truth.csv"
 """Beside the tables above where there is a truth; an audit may get one, or another, later."""
 

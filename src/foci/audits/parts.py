@@ -34,6 +34,7 @@ from foci.audits.folder import (
     SELECTORS,
     SLIDE_SCHEMA,
     SLIDES,
+    SOMETIMES,
     SUFFIXES,
     SUMMARY,
     TABLE_FILES,
@@ -73,9 +74,9 @@ _OWN = "|".join(
         _OWN_PARTS,
         *map(re.escape, (SLIDES, SUMMARY)),
         # pages at other settings than the audit's have them in their names
-        r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html",
+        r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label|-class)?\.html",
         *(f"{_SEED}/{re.escape(name)}" for name in saved.FILES),
-        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, TRUTH_TABLE)),
+        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, *SOMETIMES, TRUTH_TABLE)),
         rf"{THUMBNAILS}/([^/]+\.jpg|{re.escape(INDEX)})",
     ]
 )

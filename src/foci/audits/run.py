@@ -22,7 +22,15 @@ import torch
 
 from foci.audits.alarms import find_alarms, not_compared
 from foci.audits.audit import StoredAudit
-from foci.audits.folder import MANIFEST, PARTS, SELECTORS, SUMMARY, TABLES, read_object
+from foci.audits.folder import (
+    DECIDING_SLIDES,
+    MANIFEST,
+    PARTS,
+    SELECTORS,
+    SUMMARY,
+    TABLES,
+    read_object,
+)
 from foci.audits.jobs import ranking_jobs
 from foci.audits.manifest import (
     Manifest,
@@ -47,7 +55,7 @@ from foci.audits.parts import (
     remove_results,
     tidy,
 )
-from foci.audits.patients import DECIDING_SLIDES, deciding_slides, in_one_sentence
+from foci.audits.patients import deciding_slides, in_one_sentence
 from foci.audits.prepare import (
     DriftCheck,
     Prepared,
