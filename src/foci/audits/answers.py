@@ -71,7 +71,7 @@ from foci.metrics.decisive import (
 from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
 from foci.outputs import MEANING, SCALARS
-from foci.words import counted, decimals, in_percent, p_value
+from foci.words import counted, decimals, in_percent, p_value, signed
 
 CANDIDATES = (MINIMAL, EVIDENCE, SELECTOR)
 """Rankings that may be a better order where no readout was chosen, the first that was run."""
@@ -822,16 +822,6 @@ def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:
     if rivals and found.d > 0:
         lines.append(f"Even sorting by {rivals[0]} does as well.")
     return lines
-
-
-def signed(value: float) -> str:
-    """A net share with its sign.
-
-    >>> signed(0.25), signed(-0.25)
-    ('+0.25', '−0.25')
-    """
-    text = decimals(value, 2)
-    return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else f"+{text}"
 
 
 def _training(selector: OrderComparison) -> str:

@@ -86,7 +86,7 @@ def first_crossing(steps: Marks, ks: Integers) -> Floats:
     return np.where(steps.any(axis=-1), ks[steps.argmax(axis=-1)], np.nan)
 
 
-def count_or_none(count: Floats) -> int | None:
+def count_or_none(count: float | Floats) -> int | None:
     """One count as an integer; None for NaN."""
     return None if np.isnan(count) else int(count)
 
