@@ -23,8 +23,22 @@ from foci.metrics import (
     stack,
     truncate,
 )
-from foci.metrics.curve import MAX_MEAN_DEVIATION, area_error, area_over_counts
+from foci.metrics.curve import MAX_MEAN_DEVIATION, area_error, area_over_counts, followed
 from tests.metrics.strategies import Curve, curves, kappas, msks, quick
+
+
+def test_outputs_are_read_for_one_target_and_for_one_per_slide() -> None:
+    probs = np.array([[[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]], [[0.2, 0.2, 0.6], [0.3, 0.1, 0.6]]])
+    each = followed(probs, np.array([1, 2]))
+    assert each.confidence.tolist() == [[0.5, 0.9], [0.6, 0.6]]
+    assert each.kept.tolist() == [[False, True], [True, True]], "a tie goes to the lower index"
+    assert each.sure(0.6).tolist() == [[False, True], [True, True]]
+    assert each.sure(np.array([[0.9], [0.7]])).tolist() == [[False, True], [False, False]]
+    one = followed(probs[0], 0)
+    assert one.confidence.tolist() == [0.5, 0.1]
+    assert one.kept.tolist() == [True, False]
+    whole = followed(probs[:, 0], np.array([0, 2]))
+    assert (whole.confidence.tolist(), whole.kept.tolist()) == ([0.5, 0.6], [True, True])
 
 
 def ramp(n: int) -> np.ndarray:

@@ -33,7 +33,7 @@ from foci.audits.folder import column
 from foci.audits.null_maps import NullMaps
 from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings, null_counts
 from foci.metrics.cohort import adaptive_budget
-from foci.metrics.curve import sufficient_steps
+from foci.metrics.curve import followed
 from foci.metrics.decisive import PAPER_BETA
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
 from foci.rankings.controls import random_scores
@@ -282,10 +282,8 @@ def first_decisive(
     >>> first_decisive(kept, left, 1, [0.8, 0.95])
     {2, 3}
     """
-    flips, sure = left.argmax(axis=1) != target, kept[:, target].copy()
-    sure[kept.argmax(axis=1) != target] = -1.0
-    enough = sure >= np.array(needed)[:, None]
-    drops = left[:, target] <= PAPER_BETA
+    rest, enough = followed(left, target), followed(kept, target).sure(np.array(needed)[:, None])
+    flips, drops = rest.lost(), rest.lost(PAPER_BETA)
     conditions = np.concatenate([flips[None], flips & enough, drops & enough])
     return {*conditions.argmax(axis=1)[conditions.any(axis=1)].tolist()}
 
@@ -442,11 +440,11 @@ class AdaptiveCurves:
         if self.label is not None:
             wanted.append((self.label, self.settings.kappa))
         values = probs.numpy()
-        return all(sufficient_steps(values, aim, kappa).any() for aim, kappa in wanted)
+        return all(followed(values, aim).sure(kappa).any() for aim, kappa in wanted)
 
     def _sufficient(self, kappa: float, aim: int | None = None) -> Callable[[Tensor], bool]:
         target = self.bag.target if aim is None else aim
-        return lambda probs: bool(sufficient_steps(probs[None].numpy(), target, kappa).any())
+        return lambda probs: bool(followed(probs[None].numpy(), target).sure(kappa).any())
 
     def _points(self, by_count: dict[int, Tensor]) -> Points:
         ks = sorted(by_count)

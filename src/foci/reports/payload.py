@@ -20,10 +20,10 @@ from pydantic import BaseModel
 
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
 from foci.audits.folder import stored_columns
-from foci.audits.measure import MeasuredSlides, Threshold, followed
+from foci.audits.measure import MeasuredSlides, Threshold
 from foci.audits.records import Carried, RankingNumbers, plain
 from foci.audits.settings import RANDOM, AuditSettings, View
-from foci.metrics.curve import count_or_none
+from foci.metrics.curve import count_or_none, followed
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,
