@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args
 
@@ -305,11 +305,7 @@ class DecidedView:
 
     def _patients(self, chosen: Marks) -> dict[str, Any]:
         """Patients of the chosen slides, and how they are resampled."""
-        return {
-            "cases": self.measured.slides.cases_of(chosen),
-            "n_boot": self.settings.n_boot,
-            "level": self.settings.level,
-        }
+        return {"cases": self.measured.slides.cases_of(chosen), **self.settings.drawn}
 
 
 def efficiency_of(
@@ -335,9 +331,8 @@ def efficiency_of(
         fields |= {"excess": float(over.mean()), "excess_max": float(over.max())}
     if kept.any():
         cases = [case for case, one in zip(slides.cases_of(chosen), kept, strict=True) if one]
-        how: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
-        found = mean_intervals(ratios[kept, None], cases, **how)[0]
-        fields["efficiency"] = Interval(**asdict(found))
+        found = mean_intervals(ratios[kept, None], cases, **settings.drawn)[0]
+        fields["efficiency"] = Interval.model_validate(found)
     return fields
 
 
@@ -511,7 +506,7 @@ def _tiles(
     if decisive is not None and view.longer.any():
         counts, sizes = decisive[:, view.longer], slides.n_tiles[view.longer]
         cases = slides.cases_of(view.longer)
-        how: dict[str, Any] = {"n_boot": view.settings.n_boot, "level": view.settings.level}
+        how = view.settings.drawn
         found = (~np.isnan(counts)).mean(axis=0)
         share, (names, patients) = float(found.mean()), case_numbers(cases, len(cases))
         low = high = math.nan
@@ -531,7 +526,7 @@ def _tiles(
             own = median_interval(number, [c for c, k in zip(cases, has, strict=True) if k], **how)
             quartiles = np.quantile(number, [0.25, 0.75])
             update |= {
-                "count": Interval(estimate=own.estimate, low=own.low, high=own.high),
+                "count": Interval.model_validate(own),
                 "count_low": float(quartiles[0]),
                 "count_high": float(quartiles[1]),
                 "of_slide": float(np.median(number / sizes[has])),

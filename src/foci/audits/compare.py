@@ -394,9 +394,7 @@ def _agreement(
         if not kept.any():
             return _UNDEFINED
         own = [case for case, keep in zip(cases, kept, strict=True) if keep]
-        n_boot, level = settings.n_boot, settings.level
-        (found,) = mean_intervals(values[kept, None], own, n_boot=n_boot, level=level)
-        return Interval(estimate=found.estimate, low=found.low, high=found.high)
+        return Interval.model_validate(mean_intervals(values[kept, None], own, **settings.drawn)[0])
 
     chance = plain(defined_mean(table[:, 3:], axis=0))
     return MapAgreement(

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +122,7 @@ def new_manifest(prepared: Prepared) -> Manifest:
     """Manifest of a new run, before it has any results."""
     sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
     agreed = sources.agreement
-    agreement = (
-        {} if agreed is None else {"agreement": AgreementRecord.model_validate(asdict(agreed))}
-    )
+    agreement = {} if agreed is None else {"agreement": AgreementRecord.model_validate(agreed)}
     return Manifest(
         format=FORMAT,
         status="running",

@@ -236,6 +236,11 @@ class AuditSettings(BaseModel):
         return self.tau / logit(self.kappa) / (self.scale or 1.0)
 
     @property
+    def drawn(self) -> dict[str, Any]:
+        """How every interval over patients is drawn: arguments of :mod:`foci.metrics.stats`."""
+        return {"n_boot": self.n_boot, "level": self.level}
+
+    @property
     def tile_cap(self) -> int | None:
         """Most tiles per bag, where neither the model nor the cohort has a cap; None for all."""
         return N_CAP if self.profile == PAPER else None
