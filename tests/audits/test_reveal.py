@@ -16,9 +16,9 @@ from torch import Tensor
 
 from foci import rankings
 from foci.audits.jobs import PASS, PASSES, RankingJob
-from foci.audits.parts import RevealedSlide, Shards
 from foci.audits.prepare import DriftCheck, check_deterministic
 from foci.audits.reveal import ShardReveal, SlideReveal, n_shards, reveal_shards
+from foci.audits.run_folder import RevealedSlide, Shards
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, CallableBackbone, create
 from foci.bags import Bag, Slide

@@ -9,7 +9,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.folder import MANIFEST, TABLE_FILES, seed_folder
 from foci.audits.manifest import state_of
-from foci.audits.parts import check_no_links, clear, locked_run_folder, remove_receipts, tidy
+from foci.audits.run_folder import check_no_links, clear, locked_run_folder, remove_receipts, tidy
 from foci.errors import FociError
 from foci.files.atomic import sweep
 from foci.files.hashes import digest

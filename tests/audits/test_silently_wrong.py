@@ -16,10 +16,10 @@ import foci
 from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.numbers import split_scores
-from foci.audits.parts import Shards
 from foci.audits.records import Alarm
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
+from foci.audits.run_folder import Shards
 from foci.audits.sources import Sources
 from foci.backbones import CallableBackbone
 from foci.backbones.saved import RECORD, read_record

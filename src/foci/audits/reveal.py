@@ -38,8 +38,8 @@ from foci.audits.jobs import (
 )
 from foci.audits.measure import Shard, measure_shard
 from foci.audits.numbers import pair_agreement
-from foci.audits.parts import Receipt, RevealedSlide, Shards
 from foci.audits.prepare import DriftCheck
+from foci.audits.run_folder import Receipt, RevealedSlide, Shards
 from foci.audits.settings import EVIDENCE, PAPER, SHARES, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned

@@ -2,7 +2,7 @@
 
 A killed run resumes where it stopped and ends with the same bytes: selectors that are fitted are
 loaded (:mod:`foci.audits.selectors`), shards of slides that are written are kept
-(:mod:`foci.audits.parts`), and the manifest decides whether a folder holds this very audit
+(:mod:`foci.audits.run_folder`), and the manifest decides whether a folder holds this very audit
 (:mod:`foci.audits.manifest`). Under SLURM :func:`array_job` does all that comes before the shards,
 :func:`run_shards` computes some of them, and :func:`run` completes the audit.
 """
@@ -46,15 +46,6 @@ from foci.audits.measure import Shard, mean_curves
 from foci.audits.null_maps import draw_null_maps
 from foci.audits.numbers import mean_agreement, summarise
 from foci.audits.outputs import with_sides
-from foci.audits.parts import (
-    AUDITED,
-    Shards,
-    features_digest,
-    locked_run_folder,
-    remove_receipts,
-    remove_results,
-    tidy,
-)
 from foci.audits.patients import deciding_slides, in_one_sentence
 from foci.audits.prepare import (
     DriftCheck,
@@ -73,6 +64,15 @@ from foci.audits.reveal import (
     n_shards,
     reveal_shards,
     threads_of,
+)
+from foci.audits.run_folder import (
+    AUDITED,
+    Shards,
+    features_digest,
+    locked_run_folder,
+    remove_receipts,
+    remove_results,
+    tidy,
 )
 from foci.audits.selectors import described, fit, fit_selectors, in_words, on_fitting
 from foci.audits.settings import EVIDENCE, AuditSettings
@@ -283,7 +283,7 @@ def _conclude(started: Started, files: Mapping[str, str], means: Sequence[Path])
     audit = StoredAudit(folder)
     shards = [Shard.read(path) for path in means]
     measured = replace(audit.joined(settings), mean_curves=mean_curves(shards))
-    audit._measured[settings.kappa, settings.k_max, settings.relative] = measured
+    audit.cache[settings.kappa, settings.k_max, settings.relative] = measured
     pairs = [tuple(pair) for pair in shards[0].facts["pairs"]]
     agreed = [shard.arrays["agreement"] for shard in shards] if pairs else []
     by_pair = np.moveaxis(np.concatenate(agreed), 1, 0) if pairs else ()
@@ -344,7 +344,7 @@ def _conclude(started: Started, files: Mapping[str, str], means: Sequence[Path])
     write_manifest(folder, manifest.model_copy(update=result))
     with contextlib.suppress(OSError):
         remove_receipts(folder)
-    return StoredAudit(folder, audit._measured)
+    return StoredAudit(folder, audit.cache)
 
 
 # Under SLURM

@@ -97,7 +97,6 @@ def locked_run_folder(
     selectors that were fitted stay, with the manifest that they need.
     """
     existed = folder.exists()
-    state_of(folder, inputs, versions, force=force)  # raises before anything is changed
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with alone_in(folder):

@@ -20,8 +20,8 @@ from foci.audits.folder import (
 )
 from foci.audits.jobs import RankingJob
 from foci.audits.measure import measure_slides
-from foci.audits.parts import RevealedSlide, Shards
 from foci.audits.reveal import ShardReveal, SlideReveal
+from foci.audits.run_folder import RevealedSlide, Shards
 from foci.errors import CohortError, FociError
 from tests.bit_flips import flipped
 from tests.makers.audits import model, settings
