@@ -5,8 +5,8 @@ import pytest
 
 from foci import metrics
 from foci.audits import RankedTiles
-from foci.audits.numbers import agreement, chance_overlap
-from tests.makers.curves import table, tiles
+from foci.audits.numbers import chance_overlap
+from tests.makers.curves import agreement, table, tiles
 
 COUNTS = {"native": [[1, 2]], "selector": [[1, 2]] * 2, "random": [[1, 2]] * 3, "norm": [[1, 2]]}
 

@@ -45,7 +45,6 @@ def test_slides_are_found_by_name_in_any_order() -> None:
     assert whole.cases == ("A", "B", "C")
     assert whole.labels.tolist() == [0, 1, -1]
     labelled = whole.labelled
-    assert labelled is not None
     assert (labelled.ids, labelled.cases) == (("s0", "s1"), ("A", "B"))
     assert whole_slides(table(THREE), slides(["A", "B", "C"], [None] * 3), CLASSES).labelled is None
 
@@ -312,7 +311,6 @@ def test_rankings_together_and_alone() -> None:
             assert same(found.of(name, view), alone.tables[view])
             assert found.mean_curves[view][name] == alone.mean_curves[view][name]
         decisive = found.of(name).with_decisive
-        assert decisive is not None
         assert decisive.deleted_all.all() == (name != "random")
 
 
@@ -320,7 +318,6 @@ def test_one_seed_without_shared_counts_leaves_the_others() -> None:
     curves, known = made(5, meeting=False), slides(list("ABCDE"), [None] * 5, SIZES)
     found = measure_slides(curves, known, CLASSES, Settings()).of("random")
     assert found.both_ways.all(axis=1).tolist() == [False, True, True, True, True]
-    assert found.with_decisive is not None
     assert [seed for _, seed in found.with_decisive.orders] == [1, 2, 3, 4]
     nothing = measure_slides(made(0), known, CLASSES, Settings()).of("random")
     assert nothing.with_decisive is None

@@ -9,7 +9,6 @@ from foci.audits.measure import measure_slides
 from foci.audits.numbers import resample
 from foci.audits.records import Saving
 from foci.metrics import case_means
-from foci.metrics.compare import patient_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import (
     CLASSES,
@@ -33,16 +32,10 @@ def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:
     return saving
 
 
-def test_patients_are_means_of_their_slides_and_seeds() -> None:
-    values = np.array([[1.0, 5.0, 7.0], [3.0, 5.0, 9.0]])
-    assert patient_means(values.mean(axis=0), ["B", "A", "B"]).tolist() == [5.0, (2 + 8) / 2]
-
-
 def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:
     counts = {"native": [[4, 6, None]], "selector": [[1, 2, 3], [3, None, 3]]}
     view = summary_of(counts, ["A", "B", "C"], [None] * 3).views["prediction"]
     paired = view["selector"].paired
-    assert paired is not None
     assert paired.model_dump() == {
         "base": 4.0, "foci": 2.0, "n_both": 1, "n_base_only": 1, "n_foci_only": 1, "n_neither": 0,
     }  # fmt: skip

@@ -236,7 +236,6 @@ def test_the_model_is_asked_again_halfway(files: Path, n: int) -> None:
 
     backbone = CallableBackbone(counted, D_IN, 2)
     drift = check_deterministic(backbone, read(files).split("test"))
-    assert drift is not None
     assert (drift.slide_id, len(calls)) == ("s09", 15 * 3 + 3)
     asked: list[tuple[str, int]] = []
     done = 0
@@ -268,7 +267,6 @@ class DriftsInWorkers(DriftCheck):
 def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) -> None:
     cohort, backbone = read(files).split("test"), model()
     steady = check_deterministic(backbone, cohort)
-    assert steady is not None
     first = steady.first + torch.tensor([1.0, 0.0])
     other = DriftsInWorkers(backbone, steady.slide_id, steady.bags, first, steady.weights)
     work = work_on(files, "out", backbone, drift=other)

@@ -17,7 +17,6 @@ from foci.metrics import (
     predicted_class,
     reach,
     runner_up,
-    specific_share,
     specificity,
     stable_msk,
     stack,
@@ -231,17 +230,6 @@ def test_the_rival_is_the_strongest_of_the_full_bag_not_of_the_curve() -> None:
     curve = [[0.95, 0.0, 0.05], [0.0, 0.05, 0.95]]
     result = specificity(curve, [1, 2], target=2, full=[0.1, 0.2, 0.7])
     assert result == Specificity(target_msk=2, rival_msk=None, rival=1)
-
-
-@quick
-@given(curves(), kappas)
-def test_both_counts_are_msk_of_their_class(curve: Curve, kappa: float) -> None:
-    probs, ks, target = curve
-    result = specificity(probs, ks, target, probs[-1], kappa)
-    assert result.rival != target
-    assert result.target_msk == msk(probs, ks, target, kappa)
-    assert result.rival_msk == msk(probs, ks, result.rival, kappa)
-    assert specific_share([result]) == float(result.specific)
 
 
 def test_the_error_of_an_area_on_a_grid_bounds_the_difference_to_every_count() -> None:

@@ -6,7 +6,7 @@ are paired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate, combinations, pairwise
@@ -18,7 +18,7 @@ from scipy.stats import hypergeom
 from foci import metrics
 from foci.audits.alarms import caveats
 from foci.audits.answers import DecidedView, answer_questions, efficiency_of
-from foci.audits.folder import FORMAT, CurveTable, RankedTiles, column
+from foci.audits.folder import FORMAT, CurveTable, RankedTiles
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import (
     Answers,
@@ -560,19 +560,6 @@ def pair_agreement(
         ]
         for first, second in combinations(stored, 2)
     }  # fmt: skip
-
-
-def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
-    """Mean of :func:`pair_agreement` over slides."""
-    columns = {
-        ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
-        for ranking in curves.rankings
-    }
-    found: dict[Pair, list[list[float]]] = {}
-    for slide in tiles:
-        for pair, values in pair_agreement(slide, columns).items():
-            found.setdefault(pair, []).append(values)
-    return mean_agreement({pair: np.array(values) for pair, values in found.items()})
 
 
 def mean_agreement(found: Mapping[Pair, Floats]) -> list[PairAgreement]:

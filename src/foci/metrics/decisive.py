@@ -221,12 +221,6 @@ class DecisivePoints:
         marks: Marks = self.outcome == "beyond"
         return marks
 
-    @property
-    def flip_back_share(self) -> float:
-        """Share of the slides with a decisive K whose conditions fail again; NaN without any."""
-        found = reached(self.count)
-        return float(self.flips_back[found].mean()) if found.any() else float("nan")
-
 
 def decisive_points(
     insert: Sequence[Stack],
