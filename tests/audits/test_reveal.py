@@ -17,7 +17,14 @@ from torch import Tensor
 from foci import rankings
 from foci.audits.jobs import PASS, PASSES, RankingJob
 from foci.audits.prepare import DriftCheck, check_deterministic
-from foci.audits.reveal import ShardReveal, SlideReveal, n_shards, reveal_shards
+from foci.audits.reveal import (
+    ShardReveal,
+    SlideReveal,
+    default_workers,
+    n_shards,
+    reveal_shards,
+    threads_of,
+)
 from foci.audits.run_folder import RevealedSlide, Shards
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, CallableBackbone, create
@@ -385,3 +392,26 @@ def test_a_classifier_that_never_gets_sure_stays_within_its_passes(n: int) -> No
     assert min(256, n) in found.curves["native"][0].ks, "the grid goes to the end"
     if n > ONE_BY_ONE:
         assert sum(size == 1 for size in asked) < ONE_BY_ONE, "groups first"
+
+
+# How many processes, and how many threads in each
+
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("n_shards", "cores", "expected"),
+    [(0, 8, 1), (1, 8, 1), (3, 8, 1), (4, 8, 2), (7, 8, 3), (100, 8, 8), (100, 1, 1)],
+)
+def test_a_process_for_every_two_shards(
+    n_shards: int, cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.audits.reveal.available_cores", lambda: cores)
+    assert default_workers(n_shards, CPU) == expected
+    assert default_workers(n_shards, GPU) == 1
+
+
+def test_several_processes_have_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 6)
+    assert [threads_of(n) for n in (1, 2, 8)] == [6, 1, 1]

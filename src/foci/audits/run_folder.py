@@ -238,11 +238,6 @@ class Shards:
         """Whether the parts are there, as they were written."""
         return not changed_files(self.folder, receipt.files)
 
-    def reopen(self, shard: int) -> None:
-        """A shard is to be computed again: it is complete no longer."""
-        if self.complete(shard):
-            self.receipt_path(shard).unlink()
-
     @contextlib.contextmanager
     def claimed(self, shard: int) -> Iterator[bool]:
         """Lock a shard that is not complete; False if it is, once whoever computes it is done."""

@@ -631,6 +631,7 @@ def followed_at(stacks: Sequence[Stack], targets: Integers, counts: Integers) ->
     kept = np.zeros(confidence.shape, dtype=np.bool_)
     for part in stacks:
         seen = followed(part.probs, targets[part.rows])
-        confidence[part.rows] = known_at(counts, part.ks, seen.confidence)
-        kept[part.rows] = known_at(counts, part.ks, seen.kept) == 1
+        _, at, steps = np.intersect1d(counts, part.ks, assume_unique=True, return_indices=True)
+        known = np.ix_(part.rows, at)
+        confidence[known], kept[known] = seen.confidence[:, steps], seen.kept[:, steps]
     return Followed(confidence, kept)
