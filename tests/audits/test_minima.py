@@ -136,7 +136,6 @@ def test_efficiency_by_hand(done: StoredAudit) -> None:
         assert numbers.efficiency_n == len(ratios) > 3
         assert numbers.efficiency.estimate == pytest.approx(np.mean(ratios))
         low, high = numbers.efficiency.low, numbers.efficiency.high
-        assert low is not None
         assert high is not None
         assert 0 <= low <= np.mean(ratios) <= high <= 1
         assert max(ratios) <= 1
@@ -191,7 +190,6 @@ def test_the_third_question_goes_by_efficiency(cohort: Cohort, tmp_path: Path) -
     view = DecidedView(found.measured(), found.manifest.settings, Threshold(KAPPA))
     assert view.exact
     counts = view.counts("native")[1]
-    assert counts is not None
     over = (counts - slides.k_star)[:, chosen]
     assert own.excess == pytest.approx(np.nanmean(over))
     assert own.excess_max == np.nanmax(over)

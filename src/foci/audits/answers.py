@@ -52,7 +52,6 @@ from foci.metrics import CountQuantile, efficiencies
 from foci.metrics.answers import (
     BELIEVED,
     MIN_CASES,
-    AxisEvidence,
     Belief,
     BetterOrder,
     believable,
@@ -419,7 +418,7 @@ def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None, NullCont
     if found is None or not view.has_intervals:
         return "not assessable", found, null
     answer = believable(
-        *_evidence(found),
+        *found.evidence,
         null_p=None if null is None else null.pvalue,
         n_cases=view.n_cases,
         tied=view.tied,
@@ -440,9 +439,9 @@ def _order(
         ends = view.efficiency(view.map).get("efficiency")
         low, high = (None, None) if ends is None else (ends.low, ends.high)
         return better_than_proven(low, high, view.n_cases), native, chance, null
-    over_random = _evidence(chance)
+    over_random = (None, None) if chance is None else chance.evidence
     answer = better_order(
-        *_evidence(native),
+        *native.evidence,
         sufficiency_over_random=over_random[0],
         necessity_over_random=over_random[1],
         null_p=None if null is None else null.pvalue,
@@ -458,19 +457,6 @@ def _efficiency(view: DecidedView) -> dict[str, Any]:
         return {}
     found = view.efficiency(view.map)
     return {name: found[name] for name in OrderAnswer.model_fields if name in found}
-
-
-def _evidence(
-    found: OrderComparison | None,
-) -> tuple[AxisEvidence | None, AxisEvidence | None]:
-    """What the rules read of sufficiency and necessity."""
-    if found is None:
-        return None, None
-    sufficiency, necessity = found.sufficiency, found.necessity
-    return (
-        None if sufficiency is None else sufficiency.evidence,
-        None if necessity is None else necessity.evidence,
-    )
 
 
 def _both(view: DecidedView, candidate: str | None) -> tuple[Belief, BetterOrder]:

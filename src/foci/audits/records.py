@@ -615,6 +615,13 @@ class OrderComparison(Record):
         """The axes that could be compared."""
         return [axis for axis in (self.sufficiency, self.necessity) if axis is not None]
 
+    @property
+    def evidence(self) -> tuple[AxisEvidence | None, AxisEvidence | None]:
+        """What the rules behind the answers read of sufficiency and necessity."""
+        both = (self.sufficiency, self.necessity)
+        sufficiency, necessity = (None if axis is None else axis.evidence for axis in both)
+        return sufficiency, necessity
+
 
 Question = Literal["map", "order"]
 
