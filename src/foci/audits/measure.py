@@ -315,10 +315,10 @@ class Measured:
         k_max: int,
         columns: Mapping[str, NDArray[Any] | Spilled],
         slides: slice | Integers = slice(None),
+        rows: slice | Integers = slice(None),
     ) -> None:
         self.orders, self.thresholds, self.k_max = orders, thresholds, k_max
-        self._columns, self._slides = columns, slides
-        self._places: slice | Integers = slice(None)
+        self._columns, self._slides, self._places = columns, slides, rows
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name not in COLUMNS:
@@ -393,13 +393,11 @@ class Measured:
         return int((~(self.revealed_all | (counts <= self.walked))).sum())
 
     def _rows(self, rows: slice | Integers) -> Measured:
-        kept = Measured(self.orders, self.thresholds, self.k_max, self._columns, self._slides)
-        places = np.arange(len(self.orders))[rows]
-        kept.orders = tuple(self.orders[place] for place in places)
+        orders = tuple(self.orders[row] for row in np.arange(len(self.orders))[rows])
         every = np.arange(len(next(iter(self._columns.values()))))[self._places][rows]
         run = len(every) and every[-1] - every[0] == len(every) - 1  # a slice is not copied
-        kept._places = slice(every[0], every[-1] + 1) if run else every
-        return kept
+        places = slice(every[0], every[-1] + 1) if run else every
+        return Measured(orders, self.thresholds, self.k_max, self._columns, self._slides, places)
 
 
 COLUMNS = tuple(Measured.__annotations__)

@@ -32,6 +32,7 @@ from foci.audits.settings import (
     EVIDENCE,
     FITTING_SETTINGS,
     MINIMAL,
+    NATIVE,
     PROFILES,
     SELECTOR,
     AuditSettings,
@@ -99,6 +100,11 @@ class Prepared:
         check_width(self.cohort)
         check_function(self.backbone, self.cohort)
         return check_deterministic(self.backbone, self.cohort)
+
+    def check_files(self) -> None:
+        """See that the files of features and model are as they were."""
+        for files in (self.features, self.sources.model_files):
+            files.check("the audit")
 
 
 def prepare(sources: Sources, settings: AuditSettings, selectors: Sequence[Path]) -> Prepared:
@@ -287,7 +293,7 @@ def admit(
         settings, proven = _with_minimal(settings, usual=usual, fits=fits)
         notes += proven
     for one in settings.requested:
-        given = {"selector": None} if one.method == "selector" else one.options
+        given = {"selector": None} if one.method == SELECTOR else one.options
         RANKINGS[one.method].check(backbone, given)
     if settings.fits_selectors:
         choose_site(backbone, settings.plan.sites)
@@ -374,9 +380,9 @@ def _possible(backbone: Backbone, settings: AuditSettings) -> tuple[AuditSetting
         return settings, ()
     claims, left_out = backbone.capabilities, {}
     if claims.score == "none" and settings.map is None:
-        left_out["native"] = "has no tile score of its own: there is no native ranking"
+        left_out[NATIVE] = "has no tile score of its own: there is no native ranking"
     if not claims.gate_sites:
-        left_out["selector"] = "passes no gradient back to its tiles: no selector is fitted"
+        left_out[SELECTOR] = "passes no gradient back to its tiles: no selector is fitted"
     rest = tuple(name for name in settings.rankings if name not in left_out)
     if rest == tuple(settings.rankings):
         return settings, ()

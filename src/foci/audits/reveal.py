@@ -371,7 +371,8 @@ class ShardReveal:
         for shard in range(len(self)):
             written = self.shards.kept(shard, [slide.slide_id for slide in self.of(shard)])
             if written is None or not self.shards.intact(written):
-                self.shards.receipt_path(shard).unlink(missing_ok=True)
+                if self.shards.complete(shard):  # it is no longer
+                    self.shards.receipt_path(shard).unlink()
                 found.append(shard)
                 if written is not None:
                     damaged[shard] = written

@@ -233,8 +233,7 @@ def _reveal(started: Started, address: str | None) -> tuple[dict[str, str], list
         )
         if work.drift is not None:
             work.drift.check("at the end of the run")
-        prepared.features.check("the audit")
-        prepared.sources.model_files.check("the audit")
+        prepared.check_files()
     except ChangedError:
         remove_results(work.shards.folder)
         raise
@@ -440,6 +439,5 @@ def run_shards(
         for shard in left:
             work(Task(str(shard), threads=threads))
             _LOG.info("shard %d of %d is done", shard + 1, len(work))
-        prepared.features.check("the audit")
-        prepared.sources.model_files.check("the audit")
+        prepared.check_files()
     return len(left)
