@@ -20,6 +20,7 @@ from foci.metrics import (
     stable_decisive_k,
     stack,
 )
+from tests.metrics import references
 from tests.metrics.strategies import Curve, curves, kappas, quick
 
 Both = tuple[NDArray[np.float64], list[int], NDArray[np.float64], list[int], int]
@@ -77,6 +78,15 @@ def test_only_counts_known_in_both_directions_are_candidates() -> None:
 def test_deleting_nothing_is_no_candidate() -> None:
     assert decisive_k(two([0.95]), [1], two([0.1]), [0], target=1) is None  # one tile
     assert stable_decisive_k(two([0.95]), [1], two([0.1]), [0], target=1) is None
+
+
+@quick
+@given(both_directions(), kappas, st.sampled_from([None, 0.0, 0.2, 0.5]))
+def test_equals_the_definition(slide: Both, kappa: float, beta: float | None) -> None:
+    assert decisive_k(*slide, kappa, beta) == references.decisive_k(*slide, kappa, beta)
+    assert stable_decisive_k(*slide, kappa, beta) == references.decisive_k(
+        *slide, kappa, beta, stable=True
+    )
 
 
 @quick
