@@ -39,7 +39,7 @@ from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
 from foci.audits.null_maps import NullMaps, draw_null_maps
-from foci.audits.parts import Shards
+from foci.audits.run_folder import Shards
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone

@@ -19,8 +19,8 @@ from bench_scale import CLASSES, WIDTH, Drawn
 from foci import backbones
 from foci.audits.folder import PARTS
 from foci.audits.jobs import ranking_jobs
-from foci.audits.parts import Shards
 from foci.audits.reveal import ShardReveal, SlideReveal
+from foci.audits.run_folder import Shards
 from foci.audits.settings import AuditSettings
 from foci.bags import Slide
 from foci.engines.base import InProcess, Task, run_tasks

@@ -29,8 +29,8 @@ from foci.audits.manifest import BackboneRecord, Manifest, write_manifest
 from foci.audits.measure import Shard, mean_curves
 from foci.audits.null_maps import draw_null_maps
 from foci.audits.numbers import summarise
-from foci.audits.parts import Shards
 from foci.audits.reveal import ShardReveal, SlideReveal, n_shards, shard_size
+from foci.audits.run_folder import Shards
 from foci.audits.settings import AuditSettings
 from foci.audits.tables import write_tables
 from foci.bags import Bag, Slide

@@ -122,4 +122,4 @@ def audit(
         done = run(sources, chosen, folder, RunOptions(force=force, workers=workers, yes=yes))
     if kept is None:
         write_report(done)
-    return Audit(done.folder, done._measured, kept, changed=done.changed)
+    return Audit(done.folder, done.cache, kept, changed=done.changed)

@@ -109,6 +109,19 @@ def decimals(value: float, digits: int) -> str:
     return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
 
 
+MINUS = "\N{MINUS SIGN}"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Format with a sign, as of a difference or a net share; what rounds to zero has none.
+
+    >>> signed(0.25), signed(-0.25), signed(0.001), signed(-0.001)
+    ('+0.25', '−0.25', '0.00', '0.00')
+    """
+    text = decimals(value, digits)
+    return f"+{text}" if float(text) > 0 else text.replace("-", MINUS)
+
+
 def p_value(value: float) -> str:
     """Format a p-value.
 

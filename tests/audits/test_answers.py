@@ -55,8 +55,6 @@ def test_equal_rankings_and_a_believable_map() -> None:
     assert found.tiles.ranking == "native"
     assert (found.n_decided, found.n_cases) == (N, N)
     compared = found.order.against_native
-    assert compared is not None
-    assert compared.necessity is not None
     assert (compared.necessity.d, compared.necessity.result) == (0, "same")
     assert (compared.necessity.ratio, compared.necessity.n_ratio) == (1, N)
 
@@ -72,8 +70,6 @@ def test_a_better_order_is_headroom_and_is_the_one_to_look_at() -> None:
         "2 would already suffice on the median slide (MSK).",
     ]
     native = found.order.against_native
-    assert native is not None
-    assert native.sufficiency is not None
     assert (native.sufficiency.d, native.sufficiency.n_differ) == (1, N)
     assert native.sufficiency.ratio == pytest.approx(2 / 9)
     assert (native.sufficiency.first, native.sufficiency.second) == (2, 9)
@@ -83,8 +79,6 @@ def test_one_tile_is_already_minimal_on_sufficiency() -> None:
     found = answers_of({"native": [(1, 30)] * N, "evidence": [(1, 6)] * N, "random": CHANCE})
     assert found.order.answer == "headroom"
     native = found.order.against_native
-    assert native is not None
-    assert native.sufficiency is not None
     assert not native.sufficiency.informative
     assert "Sufficiency: not informative, native already needs one tile on half of the slides." in (
         found.order.sentences
@@ -141,16 +135,13 @@ def test_few_patients(wins: int, losses: int, answer: str) -> None:
 
 def test_undecided_slides_only() -> None:
     found = summary_of(SAME, full=[0.7] * N)
-    assert found.answers is not None
     assert (found.answers.map.answer, found.answers.order.answer) == ("not assessable",) * 2
     assert found.answers.n_decided == 0
     assert found.answers.tiles.answer == "not assessable"
     why = "The model has decided no slide: there is no decision to recover."
     assert found.answers.map.sentences == found.answers.order.sentences == [why]
     decided = found.views["prediction"]["native"].decided
-    assert decided is not None
     assert (decided.n_slides, decided.msk, decided.undecided_crosses) == (0, None, 0)
-    assert decided.relative is not None
     assert decided.relative.median.value == 3
 
 
@@ -167,12 +158,9 @@ def test_a_class_of_absence_is_named_and_stays_out_of_necessity() -> None:
         "benign": (half, 0), "tumour": (half, 1),
     }  # fmt: skip
     found = summary.answers
-    assert found is not None
     assert found.tiles.without == ["benign"]
     assert found.order.answer == "headroom"
     native = found.order.against_native
-    assert native is not None
-    assert native.necessity is not None
     assert (native.necessity.n_slides, native.necessity.d) == (half, 1)
     assert any("No deciding tiles found: benign." in s for s in found.tiles.sentences)
 
@@ -197,8 +185,6 @@ def test_decisive_k_is_compared_where_some_order_finds_a_set(n_found: int, measu
     too little."""
     native: list[Pair] = [(3, 8)] * n_found + [(3, None)] * (N - n_found)
     found = answers_of({"native": native, "random": CHANCE}).map.comparison
-    assert found is not None
-    assert found.necessity is not None
     counted = n_found if measure == "decisive K" else N
     assert (found.necessity.measure, found.necessity.n_slides) == (measure, counted)
     assert found.necessity.d == n_found / counted
@@ -228,12 +214,9 @@ def test_no_decisive_set_on_the_median_slide() -> None:
     summary = summary_of({"native": [(3, 8)] * 6 + rest, "random": CHANCE})
     found = summary.answers.tiles
     assert found.answer == f"8 tiles, on 6 of {N} slides"
-    assert found.share is not None
     assert found.share.estimate == 6 / N
     assert "20% of the 30 decided slides have deciding tiles (9% to 38%)" in found.sentences[0]
     numbers = summary.views["prediction"]["native"].decided
-    assert numbers is not None
-    assert numbers.decisive is not None
     assert numbers.decisive.median.missing == "beyond"  # over all slides, in the details
     none = answers_of({"native": [(3, None)] * N, "random": CHANCE}).tiles
     assert (none.answer, none.count) == ("none found", None)
@@ -253,11 +236,7 @@ def test_a_spike_that_falls_back() -> None:
     )
     known = slides([f"P{i}" for i in range(8)], [None] * 8, [20] * 8)
     found = summarised(curves, known, CLASSES, Settings(), []).views["prediction"]["native"].decided
-    assert found is not None
-    assert found.msk is not None
-    assert found.stable is not None
     assert (found.msk.median.value, found.stable.median.value, found.fallback) == (1, 11, 1)
-    assert found.decisive is not None
     assert (found.decisive.median.missing, found.decisive_share) == ("none", 0)
     assert found.exact
 
@@ -317,7 +296,6 @@ def test_relative_answers_where_asked_for_change_no_other() -> None:
 
 def test_a_trained_selector_against_evidence() -> None:
     found = answers_of({**HEADROOM, "selector": [(3, 9)] * N})
-    assert found.order.selector is not None
     assert (found.order.selector.first, found.order.selector.second) == ("selector", "evidence")
     assert found.order.sentences[-1] == (
         "A trained order does not pay here: it is worse than evidence."
@@ -353,7 +331,6 @@ NAN = float("nan")
 
 def ends(counts: list[float], longer: list[bool]) -> list[tuple[float | None, str | None]]:
     found = CountQuartiles.over(np.array(counts), np.array(longer))
-    assert found is not None
     return [(one.value, one.missing) for one in (found.low, found.median, found.high)]
 
 
@@ -375,5 +352,4 @@ def test_seeds_are_pooled() -> None:
     counts, longer = np.array([[1.0, 3.0], [5.0, NAN]]), np.zeros((2, 2), dtype=bool)
     pooled = CountQuartiles.over(counts, longer)
     assert pooled == CountQuartiles.over(counts.T, longer.T)
-    assert pooled is not None
     assert pooled.median.value == 4

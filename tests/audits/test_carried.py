@@ -34,7 +34,6 @@ def decisive(audit: StoredAudit, ranking: str, seed: int | None, row: int) -> in
 
 def test_the_chart_is_a_loop_over_slides_orders_and_counts(audit: StoredAudit) -> None:
     chart, curves = audit.summary.carried, audit.curves
-    assert chart is not None
     rows = [
         row
         for row, curve in enumerate(curves.get("native"))
@@ -64,7 +63,6 @@ def test_the_chart_is_a_loop_over_slides_orders_and_counts(audit: StoredAudit) -
 
 def test_the_typical_count_is_where_half_of_the_slides_are_carried(audit: StoredAudit) -> None:
     chart = audit.summary.carried
-    assert chart is not None
     line = chart.lines[chart.best or chart.map].share
     reached = [k for k, share in zip(chart.ks, line, strict=True) if share >= 0.5]
     assert chart.typical == (reached[0] if reached else None)
@@ -72,7 +70,6 @@ def test_the_typical_count_is_where_half_of_the_slides_are_carried(audit: Stored
 
 def test_shares_rise_within_their_bands(audit: StoredAudit) -> None:
     chart = audit.summary.carried
-    assert chart is not None
     for line in chart.lines.values():
         assert all(a <= b for a, b in zip(line.share, line.share[1:], strict=False))
         ends = zip(line.low, line.share, line.high, strict=True)
@@ -88,7 +85,6 @@ def test_the_table_is_the_summary(audit: StoredAudit, tmp_path: Path) -> None:
     for row in csv.DictReader((tmp_path / "carried.csv").open(newline="")):
         stored[row["order"]].append((int(row["k"]), *(float(row[c]) for c in ("share", "low"))))
     chart = audit.summary.carried
-    assert chart is not None
     assert {
         name: list(zip(chart.ks, line.share, line.low, strict=True))
         for name, line in chart.lines.items()
@@ -97,10 +93,8 @@ def test_the_table_is_the_summary(audit: StoredAudit, tmp_path: Path) -> None:
 
 def test_one_patient_has_no_band_and_where_nothing_is_sure_all_slides_count(tmp_path: Path) -> None:
     alone = make(tmp_path / "a", Plan(n_slides=1, k_max=16, names=())).summary.carried
-    assert alone is not None
     assert set(alone.lines["native"].low) == {None}
     few = recompute(make(tmp_path / "b", Plan(n_slides=8, k_max=16, names=())), kappa=0.999999)
     assert few.answers.map.answer == "not assessable"
-    assert few.carried is not None
     longer = sum(slide.n_tiles > 1 for slide in StoredAudit.load(tmp_path / "b").slides)
     assert (few.carried.relative, few.carried.n_slides) == (0.95, longer)

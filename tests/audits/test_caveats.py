@@ -14,7 +14,6 @@ def test_counts_that_were_not_revealed_have_no_selected_only_auc() -> None:
     )
     found = summarised(curves, slides(["A", "B"], [*CLASSES]), CLASSES, Settings(), [])
     kept = found.views["prediction"]["native"].selected_only
-    assert kept is not None
     assert (kept.k, kept.auc, kept.adaptive_auc) == (32, None, None)
     assert (kept.n_whole, kept.n_slides) == (0, 2)
     notes = " ".join(found.notes)

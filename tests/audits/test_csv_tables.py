@@ -9,10 +9,10 @@ import pytest
 from foci.audits import AuditedSlide
 from foci.audits.folder import TABLE_FILES
 from foci.audits.measure import measure_slides
-from foci.audits.numbers import GREEDY, agreement, summarise
+from foci.audits.numbers import GREEDY, summarise
 from foci.audits.tables import as_csv, write_tables
 from foci.words import from_csv_cell
-from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
+from tests.makers.curves import CLASSES, Counts, Settings, agreement, slides, table, tiles
 from tests.makers.folders import SKIPPED
 
 KEYS = ("msk", "reach", "aukc", "faithfulness", "relevance_gain", "decisive", "decisive_found")

@@ -18,7 +18,6 @@ from foci.audits.measure import (
     absolute,
     counts_shared,
     few_decided,
-    followed,
     mean_curve,
     measure,
     measure_slides,
@@ -28,26 +27,13 @@ from foci.audits.measure import (
 from foci.errors import FociError
 from foci.files import spill
 from foci.metrics import decisive_points, drops_on_grid, operating_points, stack
+from foci.metrics.curve import followed
 from tests.makers.curves import CLASSES, Settings, curve, random_table, slides, table, two
 
 B, T = CLASSES
 COUNTS = {"native": [[2, 4]], "random": [[1, None], [3, 8]]}
 THREE = {"native": [[1, 2, 3]], "random": [[1, 2, 3]] * 2}
 SIZES = [40, 300, 40, 7, 1]
-
-
-def test_outputs_are_read_for_one_target_and_for_one_per_slide() -> None:
-    probs = np.array([[[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]], [[0.2, 0.2, 0.6], [0.3, 0.1, 0.6]]])
-    each = followed(probs, np.array([1, 2]))
-    assert each.confidence.tolist() == [[0.5, 0.9], [0.6, 0.6]]
-    assert each.kept.tolist() == [[False, True], [True, True]], "a tie goes to the lower index"
-    assert each.sure(0.6).tolist() == [[False, True], [True, True]]
-    assert each.sure(np.array([[0.9], [0.7]])).tolist() == [[False, True], [False, False]]
-    one = followed(probs[0], 0)
-    assert one.confidence.tolist() == [0.5, 0.1]
-    assert one.kept.tolist() == [True, False]
-    whole = followed(probs[:, 0], np.array([0, 2]))
-    assert (whole.confidence.tolist(), whole.kept.tolist()) == ([0.5, 0.6], [True, True])
 
 
 # Slides and views
@@ -59,7 +45,6 @@ def test_slides_are_found_by_name_in_any_order() -> None:
     assert whole.cases == ("A", "B", "C")
     assert whole.labels.tolist() == [0, 1, -1]
     labelled = whole.labelled
-    assert labelled is not None
     assert (labelled.ids, labelled.cases) == (("s0", "s1"), ("A", "B"))
     assert whole_slides(table(THREE), slides(["A", "B", "C"], [None] * 3), CLASSES).labelled is None
 
@@ -326,7 +311,6 @@ def test_rankings_together_and_alone() -> None:
             assert same(found.of(name, view), alone.tables[view])
             assert found.mean_curves[view][name] == alone.mean_curves[view][name]
         decisive = found.of(name).with_decisive
-        assert decisive is not None
         assert decisive.deleted_all.all() == (name != "random")
 
 
@@ -334,7 +318,6 @@ def test_one_seed_without_shared_counts_leaves_the_others() -> None:
     curves, known = made(5, meeting=False), slides(list("ABCDE"), [None] * 5, SIZES)
     found = measure_slides(curves, known, CLASSES, Settings()).of("random")
     assert found.both_ways.all(axis=1).tolist() == [False, True, True, True, True]
-    assert found.with_decisive is not None
     assert [seed for _, seed in found.with_decisive.orders] == [1, 2, 3, 4]
     nothing = measure_slides(made(0), known, CLASSES, Settings()).of("random")
     assert nothing.with_decisive is None

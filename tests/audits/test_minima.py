@@ -133,12 +133,9 @@ def test_efficiency_by_hand(done: StoredAudit) -> None:
             own = done.measured().of(ranking).decisive[:, row]
             ratios.append(np.mean([0 if np.isnan(k) else slides.k_star[row] / k for k in own]))
         numbers = done.summary.views["prediction"][ranking].decided
-        assert numbers is not None
-        assert numbers.efficiency is not None
         assert numbers.efficiency_n == len(ratios) > 3
         assert numbers.efficiency.estimate == pytest.approx(np.mean(ratios))
         low, high = numbers.efficiency.low, numbers.efficiency.high
-        assert low is not None
         assert high is not None
         assert 0 <= low <= np.mean(ratios) <= high <= 1
         assert max(ratios) <= 1
@@ -161,8 +158,6 @@ def test_necessity_runs_over_the_slides_with_a_deciding_set(done: StoredAudit) -
     with_set = view.assessable & (slides.k_star <= done.summary.k_max)
     assert slides.proven[view.longer].all()
     found = view.compare("evidence", "native")
-    assert found is not None
-    assert found.necessity is not None
     assert found.necessity.measure == "decisive K"
     assert found.necessity.n_slides == with_set.sum() < view.longer.sum()
 
@@ -178,11 +173,7 @@ def test_the_third_question_goes_by_efficiency(cohort: Cohort, tmp_path: Path) -
     order, slides = found.summary.answers.order, found.measured().slides
     by_ranking = found.summary.views["prediction"]
     best, own = by_ranking["minimal"].decided, by_ranking["native"].decided
-    assert best is not None
-    assert best.efficiency is not None
     assert (best.efficiency.estimate, best.excess, best.excess_max) == (1, 0, 0)
-    assert own is not None
-    assert own.efficiency is not None
     assert order.candidate == "minimal"
     assert order.efficiency == own.efficiency
     assert (order.efficiency_n, order.efficiency_beyond) == (own.efficiency_n, 0)
@@ -199,7 +190,6 @@ def test_the_third_question_goes_by_efficiency(cohort: Cohort, tmp_path: Path) -
     view = DecidedView(found.measured(), found.manifest.settings, Threshold(KAPPA))
     assert view.exact
     counts = view.counts("native")[1]
-    assert counts is not None
     over = (counts - slides.k_star)[:, chosen]
     assert own.excess == pytest.approx(np.nanmean(over))
     assert own.excess_max == np.nanmax(over)
@@ -222,8 +212,6 @@ def test_tables_hold_it(done: StoredAudit) -> None:
         for name in ("rankings.csv", "slides.csv")
     )
     numbers = done.summary.views["prediction"]["native"].decided
-    assert numbers is not None
-    assert numbers.efficiency is not None
     row = next(row for row in rankings if (row["view"], row["ranking"]) == ("prediction", "native"))
     assert float(row["efficiency"]) == numbers.efficiency.estimate
     assert (float(row["efficiency_low"]), float(row["efficiency_high"])) == (
@@ -240,8 +228,6 @@ def test_the_report_shows_it(done: StoredAudit) -> None:
     row = next(row for row in rows_of(done.summary, "prediction") if row.title == "Efficiency")
     for ranking, cell in zip(done.summary.rankings, row.cells, strict=True):
         numbers = done.summary.views["prediction"][ranking].decided
-        assert numbers is not None
-        assert numbers.efficiency is not None
         assert cell.text == fixed(numbers.efficiency.estimate, 2)
         assert cell.below.endswith(f"; {numbers.efficiency_n} slides")
     assert row.metric in metrics.CARDS
@@ -252,8 +238,6 @@ def test_terminal_comparison_study_and_pages_show_it(
 ) -> None:
     by_ranking = done.summary.views["prediction"]
     near = by_ranking["native"].decided
-    assert near is not None
-    assert near.efficiency is not None
     said: list[str] = []
     show(done, said.append, width=160)
     head = next(line for line in said[0].splitlines() if line.startswith("ranking"))
@@ -295,8 +279,6 @@ def test_at_another_kappa_no_order_beats_the_stored_minimum(done: StoredAudit) -
     """It bounds the sets that flip, whatever the confidence that makes a set sufficient."""
     for kappa in (0.55, 0.8):
         for numbers in recompute(done, kappa=kappa).views["prediction"].values():
-            assert numbers.decided is not None
-            assert numbers.decided.efficiency is not None
             assert 0 < (numbers.decided.efficiency.estimate or 0) <= 1
 
 
@@ -315,5 +297,4 @@ def test_other_classifiers_have_no_efficiency(cohort: Cohort, tmp_path: Path) ->
     assert {slide.k_star for slide in found.slides} == {None}
     assert found.summary.answers.tiles.proven_none is None
     for numbers in found.summary.views["prediction"].values():
-        assert numbers.decided is not None
         assert (numbers.decided.efficiency, numbers.decided.efficiency_n) == (None, 0)

@@ -1,26 +1,29 @@
-"""One ranking against another, and the draws that all of them share."""
+"""One ranking against another, the draws that all share, and the agreement of stored rankings."""
 
 import math
 
 import numpy as np
+import pytest
 
-from foci.audits import CurveTable
+from foci import metrics
+from foci.audits import CurveTable, RankedTiles
 from foci.audits.measure import measure_slides
-from foci.audits.numbers import resample
+from foci.audits.numbers import chance_overlap, resample
 from foci.audits.records import Saving
 from foci.metrics import case_means
-from foci.metrics.compare import patient_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import (
     CLASSES,
     Counts,
     Settings,
+    agreement,
     curve,
     flipping,
     slides,
     summarised,
     summary_of,
     table,
+    tiles,
 )
 
 
@@ -33,16 +36,10 @@ def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:
     return saving
 
 
-def test_patients_are_means_of_their_slides_and_seeds() -> None:
-    values = np.array([[1.0, 5.0, 7.0], [3.0, 5.0, 9.0]])
-    assert patient_means(values.mean(axis=0), ["B", "A", "B"]).tolist() == [5.0, (2 + 8) / 2]
-
-
 def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:
     counts = {"native": [[4, 6, None]], "selector": [[1, 2, 3], [3, None, 3]]}
     view = summary_of(counts, ["A", "B", "C"], [None] * 3).views["prediction"]
     paired = view["selector"].paired
-    assert paired is not None
     assert paired.model_dump() == {
         "base": 4.0, "foci": 2.0, "n_both": 1, "n_base_only": 1, "n_foci_only": 1, "n_neither": 0,
     }  # fmt: skip
@@ -87,3 +84,65 @@ def test_rankings_share_their_draws() -> None:
     missing = np.isnan(drawn["native"]["msk_cond"])
     np.testing.assert_array_equal(drawn["native"]["reach"][missing], 0)
     assert (drawn["selector"]["faithfulness"] == 0).all()
+
+
+# Agreement of the stored rankings, against the metrics pair by pair
+
+
+COUNTS = {"native": [[1, 2]], "selector": [[1, 2]] * 2, "random": [[1, 2]] * 3, "norm": [[1, 2]]}
+
+
+def test_pairs_are_averaged_over_seeds_and_slides() -> None:
+    curves = table(COUNTS, n_tiles=[50, 70])
+    scores = tiles(curves, seed=4)
+    found = {(row.first, row.second): row for row in agreement(curves, scores)}
+    assert list(found) == [("native", "selector"), ("native", "norm"), ("selector", "norm")]
+    pairs = [
+        (slide.scores["native"], slide.scores[f"selector-{seed}"])
+        for slide in scores
+        for seed in (0, 1)
+    ]
+    row = found["native", "selector"]
+    assert row.spearman == pytest.approx(np.mean([metrics.spearman(a, b) for a, b in pairs]))
+    for k in (8, 32):
+        want = np.mean([metrics.jaccard_at_k(a, b, k) for a, b in pairs])
+        assert getattr(row, f"jaccard{k}") == pytest.approx(want)
+
+
+def test_small_slides_and_constant_rankings_are_left_out() -> None:
+    curves = table({"native": [[1, 2]], "norm": [[1, 2]]}, n_tiles=[10, 40])
+    up = np.arange(40.0)
+    scores = [
+        RankedTiles("s0", np.arange(10), None, {"native": np.ones(10), "norm": np.arange(10.0)}),
+        RankedTiles("s1", np.arange(40), None, {"native": up, "norm": -up}),
+    ]
+    (row,) = agreement(curves, scores)
+    assert row.spearman == -1  # the first slide's native ranking is constant
+    assert row.jaccard32 == 24 / 40  # 32 of 40 from either end, on the second slide alone
+    # ties go by tile index: the first 8 of 10 against the last 8; 0 on the second slide
+    assert row.jaccard8 == (6 / 10 + 0) / 2
+
+
+def test_infinite_scores_rank_like_any_other() -> None:
+    curves = table({"native": [[1]], "norm": [[1]]}, n_tiles=[10])
+    scores = np.array([-np.inf, *range(8), np.inf])
+    slide = RankedTiles("s0", np.arange(10), None, {"native": scores, "norm": np.arange(10.0)})
+    (row,) = agreement(curves, [slide])
+    assert (row.spearman, row.jaccard8) == (1, 1)
+
+
+def test_one_ranking_has_nothing_to_agree_with() -> None:
+    curves = table({"native": [[1]], "random": [[1]]})
+    assert agreement(curves, tiles(curves)) == []
+    assert agreement(table(COUNTS), []) == []
+
+
+@pytest.mark.parametrize(("n", "k"), [(50, 8), (40, 32), (8, 8), (9, 1)])
+def test_the_overlap_of_chance_is_that_of_random_sets(n: int, k: int) -> None:
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(4000):
+        first, second = (set(rng.permutation(n)[:k].tolist()) for _ in range(2))
+        draws.append(len(first & second) / len(first | second))
+    assert chance_overlap(n, k) == pytest.approx(np.mean(draws), abs=0.02)
+    assert np.isnan(chance_overlap(k - 1, k))

@@ -134,6 +134,7 @@ def test_a_survival_model_from_train_to_report(command: Foci, tmp_path: Path) ->
     page = (out / "report.html").read_text()
     assert page.count('<section id="survival"') == 1
     assert "high risk</text></svg>" in page
+    assert "tables/outcome.csv" in stored.manifest.files
     rows = (out / "tables" / "outcome.csv").read_text().splitlines()
     assert rows[0] == "measure,estimate,low,high,n_slides"
     assert rows[1].startswith(f"c_index,{full.c_index.estimate}")

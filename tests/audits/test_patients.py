@@ -67,6 +67,7 @@ def test_the_deciding_slide_is_found_and_numbers_are_those_of_joined_files(tmp_p
     right = [max(own)[1] == carrying[case] for case, own in found.items()]
     assert sum(right) >= 0.9 * len(done.slides)
     assert any("the deciding tiles lie on 1 of 3 slides" in note for note in done.manifest.notes)
+    assert "tables/deciding_slides.csv" in done.manifest.files
     table = (tmp_path / "audit" / "tables" / "deciding_slides.csv").read_text().splitlines()
     assert table[0] == "case_id,slide_id,n_tiles,deciding_tiles"
 

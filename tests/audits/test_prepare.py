@@ -325,7 +325,6 @@ def test_noise_that_begins_later_is_a_drift(files: Path) -> None:
         return x.mean(0)[:2] + (torch.rand(2) if wrong[0] and len(x) == 2 else 0)
 
     drift = check_deterministic(CallableBackbone(noisy, D_IN, 2), read(files))
-    assert drift is not None
     drift.check("now")
     wrong[0] = True
     with pytest.raises(ChangedError, match="the model's answer drifts: on s00"):
@@ -341,7 +340,6 @@ def test_a_dependence_on_the_number_of_tiles_is_said(files: Path) -> None:
 
     for function, said in ((mean, 0), (sized, 1)):
         drift = check_deterministic(CallableBackbone(function, D_IN, 2), read(files))
-        assert drift is not None
         assert len(drift.notes) == said
     assert drift.notes[0].startswith("the model's answer depends on the number of tiles")
     chosen, sources = settings(rankings=("random",)), Sources(drift.backbone, read(files))

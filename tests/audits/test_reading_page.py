@@ -30,7 +30,6 @@ def test_every_field_of_a_file_is_documented(model: type[BaseModel]) -> None:
 def test_every_kind_of_alarm_is_explained() -> None:
     _, _, rest = (DOCS / "trust.md").read_text(encoding="utf-8").partition("| alarm | raised if |")
     table = re.match(r"\n(?:\|.*\n)+", rest)
-    assert table is not None
     assert re.findall(r"^\| `(.+?)` \|", table[0], re.M) == list(get_args(AlarmKind))
 
 
@@ -45,7 +44,6 @@ def test_every_answer_has_a_row_below_its_question(question: str) -> None:
     _, found, rest = PAGE.partition(question)
     assert found
     table = re.search(r"(?:^\|.*\n)+", rest, re.M)
-    assert table is not None
     assert re.findall(r"^\| `(.+?)` \|", table[0], re.M) == list(QUESTIONS[question])
 
 

@@ -24,7 +24,6 @@ def audited(files: Path) -> StoredAudit:
 
 def test_the_choice_is_stored_with_its_table_and_used(audited: StoredAudit) -> None:
     made = audited.manifest.readout
-    assert made is not None
     assert [row.ranking for row in made.rows] == ["evidence", "selector"]
     evidence, selector = made.rows
     assert (evidence.d, evidence.fewer, evidence.more) == (0, 0, 0)
@@ -43,7 +42,6 @@ def test_no_audited_slide_is_read_for_it(files: Path, monkeypatch: pytest.Monkey
         selectors, "mean_rank", lambda rankings: Ranking("selector", "s", np.ones(99))
     )
     made = choose_readout(model(), cohort, settings(**EVERY), {})
-    assert made is not None
     assert seen
     assert {next(s for s in cohort if s.slide_id == name).split for name in seen} == {"val"}
     assert made.chosen == "evidence"  # equal numbers: nothing was gained by training
@@ -96,7 +94,6 @@ def test_the_table_holds_the_comparisons_by_hand() -> None:
     assert [one.measure for one in made.comparisons] == ["decisive K", "deletion area", "MSK"]
     decisive, area, enough = made.comparisons
     assert (decisive.d, decisive.n_differ, decisive.result) == (0.5, 9, "better")
-    assert decisive.low is not None
     assert decisive.low > 0
     assert (area.d, enough.d, enough.n_differ) == (0, 0, 0)
     evidence, selector = made.rows

@@ -16,9 +16,16 @@ from torch import Tensor
 
 from foci import rankings
 from foci.audits.jobs import PASS, PASSES, RankingJob
-from foci.audits.parts import RevealedSlide, Shards
 from foci.audits.prepare import DriftCheck, check_deterministic
-from foci.audits.reveal import ShardReveal, SlideReveal, n_shards, reveal_shards
+from foci.audits.reveal import (
+    ShardReveal,
+    SlideReveal,
+    default_workers,
+    n_shards,
+    reveal_shards,
+    threads_of,
+)
+from foci.audits.run_folder import RevealedSlide, Shards
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, CallableBackbone, create
 from foci.bags import Bag, Slide
@@ -236,7 +243,6 @@ def test_the_model_is_asked_again_halfway(files: Path, n: int) -> None:
 
     backbone = CallableBackbone(counted, D_IN, 2)
     drift = check_deterministic(backbone, read(files).split("test"))
-    assert drift is not None
     assert (drift.slide_id, len(calls)) == ("s09", 15 * 3 + 3)
     asked: list[tuple[str, int]] = []
     done = 0
@@ -268,7 +274,6 @@ class DriftsInWorkers(DriftCheck):
 def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) -> None:
     cohort, backbone = read(files).split("test"), model()
     steady = check_deterministic(backbone, cohort)
-    assert steady is not None
     first = steady.first + torch.tensor([1.0, 0.0])
     other = DriftsInWorkers(backbone, steady.slide_id, steady.bags, first, steady.weights)
     work = work_on(files, "out", backbone, drift=other)
@@ -387,3 +392,26 @@ def test_a_classifier_that_never_gets_sure_stays_within_its_passes(n: int) -> No
     assert min(256, n) in found.curves["native"][0].ks, "the grid goes to the end"
     if n > ONE_BY_ONE:
         assert sum(size == 1 for size in asked) < ONE_BY_ONE, "groups first"
+
+
+# How many processes, and how many threads in each
+
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("n_shards", "cores", "expected"),
+    [(0, 8, 1), (1, 8, 1), (3, 8, 1), (4, 8, 2), (7, 8, 3), (100, 8, 8), (100, 1, 1)],
+)
+def test_a_process_for_every_two_shards(
+    n_shards: int, cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.audits.reveal.available_cores", lambda: cores)
+    assert default_workers(n_shards, CPU) == expected
+    assert default_workers(n_shards, GPU) == 1
+
+
+def test_several_processes_have_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 6)
+    assert [threads_of(n) for n in (1, 2, 8)] == [6, 1, 1]

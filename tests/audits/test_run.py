@@ -258,16 +258,6 @@ def test_sizes_of_blocks_change_no_number(files: Path, audited: StoredAudit) -> 
             assert all(np.array_equal(a.probs, b.probs) for a, b in pairs)
 
 
-def test_slides_that_the_model_was_trained_on_are_said(files: Path) -> None:
-    chosen = settings(rankings=["native"])
-    found = run(
-        Sources(model(), read(files), trained_on=frozenset({"s09", "s00"})), chosen, files / "seen"
-    )
-    (alarm,) = [alarm for alarm in found.manifest.alarms if alarm.kind == "training slides"]
-    assert alarm.sentence.startswith("1 of the 5 audited slides are among those")
-    assert alarm.slides == ["s09"]
-
-
 def test_a_short_bag_is_not_counted_where_it_has_no_deletion(audited: StoredAudit) -> None:
     rows = list(csv.DictReader((audited.folder / "tables" / "deletion.csv").open()))
     tiles = [slide.n_tiles for slide in audited.slides]

@@ -9,7 +9,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.folder import MANIFEST, TABLE_FILES, seed_folder
 from foci.audits.manifest import state_of
-from foci.audits.parts import check_no_links, clear, locked_run_folder, remove_receipts, tidy
+from foci.audits.run_folder import check_no_links, clear, locked_run_folder, remove_receipts, tidy
 from foci.errors import FociError
 from foci.files.atomic import sweep
 from foci.files.hashes import digest
@@ -161,7 +161,8 @@ OWN = (
     "slides.parquet", "curves/part-00000.parquet", "rankings/part-123456.parquet",
     "measured/part-00000.safetensors", "summary.json", "report.html",
     "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "report-k-5.html",
-    "report-label.html", "report-prediction.html", "report-relative.html", "tables/rankings.csv",
+    "report-label.html", "report-class.html", "report-prediction.html", "report-relative.html",
+    "tables/rankings.csv", "tables/outcome.csv", "tables/deciding_slides.csv",
     "parts/00000.part", "parts/123456.means", "parts/00000.lock", "parts/audited.json",
     *(f"selectors/seed-12/{name}" for name in FILES),
     "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",

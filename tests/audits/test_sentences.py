@@ -17,7 +17,7 @@ from foci.audits.records import (
 SUFFICIENCY = (
     "Sufficiency, tiles that are enough (MSK): native against random, worse. Ahead on 7 slides, "
     "behind on 14, equal on 9 (20 patients: 4 ahead, 7 behind); medians 9 and 4, ratio 2.25; net "
-    "share -0.25 (-0.50 to +0.00; p = 0.021)."
+    "share -0.25 (-0.50 to 0.00; p = 0.021)."
 ).replace("-", "\N{MINUS SIGN}")
 
 

@@ -366,8 +366,6 @@ def test_another_projects_file_says_classes_and_encoder(files: Path) -> None:
     path = foreign(files, categories=["b", "a"], encoder="uni_v2")
     found = opened(files, path, labels=files / "labels.csv")
     assert found.cohort.classes == ("b", "a")
-    assert found.record is not None
-    assert found.record.data is not None
     assert (found.record.data.encoders, found.record.data.width) == ({"uni_v2": 1}, D_IN)
     named = opened(files, foreign(files, categories=["x", "y"]), labels=files / "labels.csv",
                    classes=("a", "b"))  # fmt: skip

@@ -66,9 +66,7 @@ def test_by_hand(tmp_path: Path) -> None:
     # tile outside, and there is no fourth
     assert [one.estimate for one in native.froc] == pytest.approx([2 / 3, 2 / 3, 1, 1])
     # its first two tiles decide: one of them is true
-    assert native.deciding is not None
     assert native.deciding.estimate == 0.5
-    assert other.deciding is not None
     assert other.deciding.estimate == 0.5
     assert native.average_precision.low is None  # one patient: no interval
 
@@ -133,7 +131,6 @@ def test_it_is_stored_with_the_audit(audited: StoredAudit, tmp_path: Path) -> No
     done = attach(StoredAudit.load(folder), MarkedTiles("drawn", marks))  # type: ignore[arg-type]
     truth = StoredAudit.load(folder).manifest.truth
     assert truth == done.manifest.truth
-    assert truth is not None
     assert truth.what == "drawn"
     with (folder / "tables" / "truth.csv").open(newline="") as file:
         rows = {(row["ranking"], row["measure"]): row for row in csv.DictReader(file)}
@@ -175,7 +172,6 @@ def test_outlines(tmp_path: Path) -> None:
     for share, true in ((0.5, 1), (0.49, 2), (1, 1)):
         truth = read_truth(place, name="Tumor", share=share)
         marks = truth.of(audit.slides[0], next(audit.tiles()), None)
-        assert marks is not None
         assert marks.sum() == true
     found = localise(audit, read_truth(place, name="Tumor"))
     assert (found.n_slides, found.n_without, found.n_unmarked) == (1, 1, 1)
@@ -188,7 +184,6 @@ def test_outlines_begin_at_the_scanned_part(tmp_path: Path) -> None:
     audit = Ranked(tmp_path)
     truth = read_truth(outlined(tmp_path, a=[square(0, 0, 100)]))
     marks = truth.of(audit.slides[0], next(audit.tiles()), Box(300, 0, 200, 400))
-    assert marks is not None
     assert marks.tolist() == [0, 0, 1, 0, 0, 0]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foci.audits.parts import Shards
+from foci.audits.run_folder import Shards
 from foci.files.run_log import LOG, RunLog
 from tests.makers.audits import audit, content
 from tests.makers.cohorts import make_files

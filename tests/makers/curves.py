@@ -11,8 +11,8 @@ from pydantic import Field
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
 from foci.audits.folder import column
 from foci.audits.measure import measure_slides
-from foci.audits.numbers import agreement, summarise
-from foci.audits.records import Summary
+from foci.audits.numbers import mean_agreement, pair_agreement, summarise
+from foci.audits.records import PairAgreement, Summary
 from foci.audits.settings import AuditSettings, null_counts
 from foci.rankings import NULL_MAPS
 
@@ -125,6 +125,19 @@ def tiles(curves: CurveTable, seed: int = 0) -> list[RankedTiles]:
         }
         found.append(RankedTiles(one.slide_id, np.arange(one.n_tiles), None, scores))
     return found
+
+
+def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
+    """Mean of :func:`pair_agreement` over slides."""
+    columns = {
+        ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
+        for ranking in curves.rankings
+    }
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    for slide in tiles:
+        for pair, values in pair_agreement(slide, columns).items():
+            found.setdefault(pair, []).append(values)
+    return mean_agreement({pair: np.array(values) for pair, values in found.items()})
 
 
 def summary_of(

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.folder import CURVES, MANIFEST, SUMMARY, part_name
 from foci.audits.manifest import Manifest, SelectorRecord
-from foci.audits.numbers import agreement, summarise
+from foci.audits.numbers import summarise
 from foci.audits.records import Localised, RankingTruth, TruthRecord
 from foci.audits.settings import null_counts
 from foci.files.hashes import file_digest
 from foci.rankings import NULL_MAPS
 from foci.rankings.controls import uniform_scores
-from tests.makers.curves import DELETION
+from tests.makers.curves import DELETION, agreement
 from tests.makers.folders import bare_manifest, write_tables
 
 Floats = NDArray[np.float64]

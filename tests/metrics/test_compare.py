@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from foci.metrics import (
-    OrderComparison,
+    NetShare,
     area_differences,
     captured_headroom,
     compare_areas,
@@ -132,7 +132,7 @@ def test_swapping_the_orders_negates_the_comparison(cohort: Cohort) -> None:
     assert there.result == turned.get(back.result, back.result)
 
 
-def unchanged(before: OrderComparison, after: OrderComparison, *, slides: bool = True) -> None:
+def unchanged(before: NetShare, after: NetShare, *, slides: bool = True) -> None:
     """The same comparison, up to rounding; ``slides`` asks for the same numbers of slides, too."""
     numbers = ("d", "low", "high", "pvalue")
     counts = ("n_cases", "case_wins", "case_losses", "result")
@@ -213,7 +213,7 @@ def test_failing_never_helps(cohort: Cohort, at: int) -> None:
     assert net_win_share(failed, b, cases) <= net_win_share(a, b, cases) + 1e-12
 
 
-def won(wins: int, losses: int, ties: int = 0, **how: Any) -> OrderComparison:
+def won(wins: int, losses: int, ties: int = 0, **how: Any) -> NetShare:
     """One slide per patient."""
     a = [1] * wins + [3] * losses + [2] * ties
     return compare_orders(a, [2] * len(a), cases=range(len(a)), **how)

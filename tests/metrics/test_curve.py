@@ -17,14 +17,27 @@ from foci.metrics import (
     predicted_class,
     reach,
     runner_up,
-    specific_share,
     specificity,
     stable_msk,
     stack,
     truncate,
 )
-from foci.metrics.curve import MAX_MEAN_DEVIATION, area_error, area_over_counts
+from foci.metrics.curve import MAX_MEAN_DEVIATION, area_error, area_over_counts, followed
 from tests.metrics.strategies import Curve, curves, kappas, msks, quick
+
+
+def test_outputs_are_read_for_one_target_and_for_one_per_slide() -> None:
+    probs = np.array([[[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]], [[0.2, 0.2, 0.6], [0.3, 0.1, 0.6]]])
+    each = followed(probs, np.array([1, 2]))
+    assert each.confidence.tolist() == [[0.5, 0.9], [0.6, 0.6]]
+    assert each.kept.tolist() == [[False, True], [True, True]], "a tie goes to the lower index"
+    assert each.sure(0.6).tolist() == [[False, True], [True, True]]
+    assert each.sure(np.array([[0.9], [0.7]])).tolist() == [[False, True], [False, False]]
+    one = followed(probs[0], 0)
+    assert one.confidence.tolist() == [0.5, 0.1]
+    assert one.kept.tolist() == [True, False]
+    whole = followed(probs[:, 0], np.array([0, 2]))
+    assert (whole.confidence.tolist(), whole.kept.tolist()) == ([0.5, 0.6], [True, True])
 
 
 def ramp(n: int) -> np.ndarray:
@@ -217,17 +230,6 @@ def test_the_rival_is_the_strongest_of_the_full_bag_not_of_the_curve() -> None:
     curve = [[0.95, 0.0, 0.05], [0.0, 0.05, 0.95]]
     result = specificity(curve, [1, 2], target=2, full=[0.1, 0.2, 0.7])
     assert result == Specificity(target_msk=2, rival_msk=None, rival=1)
-
-
-@quick
-@given(curves(), kappas)
-def test_both_counts_are_msk_of_their_class(curve: Curve, kappa: float) -> None:
-    probs, ks, target = curve
-    result = specificity(probs, ks, target, probs[-1], kappa)
-    assert result.rival != target
-    assert result.target_msk == msk(probs, ks, target, kappa)
-    assert result.rival_msk == msk(probs, ks, result.rival, kappa)
-    assert specific_share([result]) == float(result.specific)
 
 
 def test_the_error_of_an_area_on_a_grid_bounds_the_difference_to_every_count() -> None:

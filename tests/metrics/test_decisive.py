@@ -145,8 +145,6 @@ def test_equals_one_slide_at_a_time(seed: int, kappa: float, beta: float | None)
     assert not got.beyond.any()
     found = ~np.isnan(got.count)
     np.testing.assert_array_equal(got.flips_back, found & (got.stable != got.count))
-    if found.any():
-        assert got.flip_back_share == got.flips_back.sum() / found.sum()
 
 
 @quick
@@ -170,11 +168,6 @@ def test_the_four_outcomes() -> None:
     got = decisive_points(insert, delete, [1] * 4, n_tiles=[3, 4, 3, 1], k_max=2)
     assert got.outcome.tolist() == ["count", "beyond", "none", "not assessable"]
     np.testing.assert_array_equal(got.count, [2, math.nan, math.nan, math.nan])
-
-
-def test_without_any_decisive_set_no_share_flips_back() -> None:
-    insert, delete = stack([[SURE]], [[1]]), stack([[KEPT]], [[1]], lowest=0)
-    assert math.isnan(decisive_points(insert, delete, [1], [2]).flip_back_share)
 
 
 def test_a_slide_of_one_tile_needs_no_deletion_curve() -> None:

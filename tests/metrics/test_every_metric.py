@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import doctest
 import inspect
 from pathlib import Path
 from typing import Any
@@ -152,8 +151,3 @@ def test_every_metric_has_a_section_with_an_example(name: str) -> None:
     section = {text.partition("\n")[0]: text for text in sections}[name]
     assert ">>>" in section
     assert f"metrics.{name}(" in section
-
-
-def test_examples_run() -> None:
-    failed, tried = doctest.testfile(str(PAGE), module_relative=False)
-    assert (failed, tried > 50) == (0, True)

@@ -80,7 +80,6 @@ def agrees(found: MinimalSet, truth: Truth) -> None:
         assert found.k == truth.decisive
         assert frozenset(found.tiles.tolist()) in truth.sets
     elif found.kind == "lower bound":
-        assert found.k is not None
         assert found.k <= truth.flip
     else:
         assert (found.kind, found.k) == ("none, proven", None)

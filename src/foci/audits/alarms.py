@@ -17,7 +17,7 @@ import numpy as np
 from foci.audits.folder import AuditedSlide
 from foci.audits.measure import MeasuredSlides, WholeSlides
 from foci.audits.records import Alarm, RankingNumbers
-from foci.audits.settings import KEPT, PAPER, AuditSettings, View
+from foci.audits.settings import KEPT, PAPER, RANDOM, AuditSettings, View
 from foci.metrics import case_means, percentile_interval
 from foci.metrics.answers import MIN_CASES
 from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
@@ -49,7 +49,6 @@ CONSTANT = 0.01
 """Probabilities that differ by less than this over all slides are one answer."""
 
 DRAWS, LEVEL = 1000, 0.95
-RANDOM = "random"
 
 
 def find_alarms(

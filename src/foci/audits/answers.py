@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args
 
@@ -52,7 +52,6 @@ from foci.metrics import CountQuantile, efficiencies
 from foci.metrics.answers import (
     BELIEVED,
     MIN_CASES,
-    AxisEvidence,
     Belief,
     BetterOrder,
     believable,
@@ -71,7 +70,7 @@ from foci.metrics.decisive import (
 from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
 from foci.outputs import MEANING, SCALARS
-from foci.words import counted, decimals, in_percent, p_value
+from foci.words import counted, decimals, in_percent, p_value, signed
 
 CANDIDATES = (MINIMAL, EVIDENCE, SELECTOR)
 """Rankings that may be a better order where no readout was chosen, the first that was run."""
@@ -305,11 +304,7 @@ class DecidedView:
 
     def _patients(self, chosen: Marks) -> dict[str, Any]:
         """Patients of the chosen slides, and how they are resampled."""
-        return {
-            "cases": self.measured.slides.cases_of(chosen),
-            "n_boot": self.settings.n_boot,
-            "level": self.settings.level,
-        }
+        return {"cases": self.measured.slides.cases_of(chosen), **self.settings.drawn}
 
 
 def efficiency_of(
@@ -335,9 +330,8 @@ def efficiency_of(
         fields |= {"excess": float(over.mean()), "excess_max": float(over.max())}
     if kept.any():
         cases = [case for case, one in zip(slides.cases_of(chosen), kept, strict=True) if one]
-        how: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
-        found = mean_intervals(ratios[kept, None], cases, **how)[0]
-        fields["efficiency"] = Interval(**asdict(found))
+        found = mean_intervals(ratios[kept, None], cases, **settings.drawn)[0]
+        fields["efficiency"] = Interval.model_validate(found)
     return fields
 
 
@@ -424,7 +418,7 @@ def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None, NullCont
     if found is None or not view.has_intervals:
         return "not assessable", found, null
     answer = believable(
-        *_evidence(found),
+        *found.evidence,
         null_p=None if null is None else null.pvalue,
         n_cases=view.n_cases,
         tied=view.tied,
@@ -445,9 +439,9 @@ def _order(
         ends = view.efficiency(view.map).get("efficiency")
         low, high = (None, None) if ends is None else (ends.low, ends.high)
         return better_than_proven(low, high, view.n_cases), native, chance, null
-    over_random = _evidence(chance)
+    over_random = (None, None) if chance is None else chance.evidence
     answer = better_order(
-        *_evidence(native),
+        *native.evidence,
         sufficiency_over_random=over_random[0],
         necessity_over_random=over_random[1],
         null_p=None if null is None else null.pvalue,
@@ -463,19 +457,6 @@ def _efficiency(view: DecidedView) -> dict[str, Any]:
         return {}
     found = view.efficiency(view.map)
     return {name: found[name] for name in OrderAnswer.model_fields if name in found}
-
-
-def _evidence(
-    found: OrderComparison | None,
-) -> tuple[AxisEvidence | None, AxisEvidence | None]:
-    """What the rules read of sufficiency and necessity."""
-    if found is None:
-        return None, None
-    sufficiency, necessity = found.sufficiency, found.necessity
-    return (
-        None if sufficiency is None else sufficiency.evidence,
-        None if necessity is None else necessity.evidence,
-    )
 
 
 def _both(view: DecidedView, candidate: str | None) -> tuple[Belief, BetterOrder]:
@@ -511,7 +492,7 @@ def _tiles(
     if decisive is not None and view.longer.any():
         counts, sizes = decisive[:, view.longer], slides.n_tiles[view.longer]
         cases = slides.cases_of(view.longer)
-        how: dict[str, Any] = {"n_boot": view.settings.n_boot, "level": view.settings.level}
+        how = view.settings.drawn
         found = (~np.isnan(counts)).mean(axis=0)
         share, (names, patients) = float(found.mean()), case_numbers(cases, len(cases))
         low = high = math.nan
@@ -531,7 +512,7 @@ def _tiles(
             own = median_interval(number, [c for c, k in zip(cases, has, strict=True) if k], **how)
             quartiles = np.quantile(number, [0.25, 0.75])
             update |= {
-                "count": Interval(estimate=own.estimate, low=own.low, high=own.high),
+                "count": Interval.model_validate(own),
                 "count_low": float(quartiles[0]),
                 "count_high": float(quartiles[1]),
                 "of_slide": float(np.median(number / sizes[has])),
@@ -822,16 +803,6 @@ def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:
     if rivals and found.d > 0:
         lines.append(f"Even sorting by {rivals[0]} does as well.")
     return lines
-
-
-def signed(value: float) -> str:
-    """A net share with its sign.
-
-    >>> signed(0.25), signed(-0.25)
-    ('+0.25', '−0.25')
-    """
-    text = decimals(value, 2)
-    return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else f"+{text}"
 
 
 def _training(selector: OrderComparison) -> str:

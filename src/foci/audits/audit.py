@@ -47,11 +47,12 @@ class StoredAudit:
     :class:`foci.Audit` adds a report and a notebook display.
 
     Attributes:
+        cache: What was measured, by threshold, budget and whether answers are relative.
         changed: Files that are not as the audit wrote them; pages name them.
     """
 
     folder: Path
-    _measured: dict[tuple[float, int, bool], MeasuredSlides] = field(
+    cache: dict[tuple[float, int, bool], MeasuredSlides] = field(
         default_factory=dict, repr=False, compare=False
     )
     changed: tuple[str, ...] = field(default=(), kw_only=True)
@@ -161,7 +162,7 @@ class StoredAudit:
         stored = self.manifest.settings
         settings = stored if settings is None else settings
         key = settings.kappa, settings.k_max, settings.relative
-        if key not in self._measured:
+        if key not in self.cache:
             same = (settings.kappa, settings.k_max) == (stored.kappa, stored.k_max)
             if same and (self.folder / MEASURED).is_dir():
                 found = self.joined(settings)
@@ -170,8 +171,8 @@ class StoredAudit:
                 found = replace(found, mean_curves=means)
             else:
                 found = measure_slides(self.curves, self.slides, self.manifest.classes, settings)
-            self._measured[key] = found
-        return self._measured[key]
+            self.cache[key] = found
+        return self.cache[key]
 
     def joined(self, settings: AuditSettings) -> MeasuredSlides:
         """What the run has measured, without mean curves."""

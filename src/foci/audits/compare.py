@@ -13,7 +13,7 @@ import numpy as np
 from foci.audits.audit import StoredAudit
 from foci.audits.folder import RankedTiles, column
 from foci.audits.records import Alarm, Interval, RankingNumbers, Summary, plain
-from foci.audits.settings import View
+from foci.audits.settings import RANDOM, SELECTOR, View
 from foci.audits.tables import as_csv, interval_columns
 from foci.errors import FociError
 from foci.metrics.inputs import Floats, defined_mean
@@ -116,12 +116,12 @@ class Comparison:
 
     def cells(self) -> list[list[str]]:
         """Header and rows of the Markdown table, as text."""
-        beside = {"random", *(row.summary.map for row in self.rows)}
+        beside = {RANDOM, *(row.summary.map for row in self.rows)}
         tested = [ranking for ranking in self.rankings if ranking not in beside]
-        ordered = [ranking for ranking in self.rankings if ranking != "random"]
+        ordered = [ranking for ranking in self.rankings if ranking != RANDOM]
         header = ["model", "architecture", "AUC"]
         header += [f"tiles, {ranking}" for ranking in self.rankings]
-        header += [f"SHI of {name} vs {base}" for name in tested for base in (self.map, "random")]
+        header += [f"SHI of {name} vs {base}" for name in tested for base in (self.map, RANDOM)]
         header += [f"faithfulness, {ranking}" for ranking in ordered]
         header += [f"efficiency, {ranking}" for ranking in self.efficient]
         lines = [[*header, *ANSWERS.values()]]
@@ -251,13 +251,13 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("k_max differs", "restricted means end at different counts", lambda a: a.summary.k_max),
         ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary.classes)),
         ("fit_target differs", "selectors support different classes",
-         setting("fitted_for", "selector")),
-        ("choose_by differs", "epochs were chosen differently", setting("chosen_by", "selector")),
-        ("seeds differ", "selectors are of different fits", setting("seeds", "selector")),
+         setting("fitted_for", SELECTOR)),
+        ("choose_by differs", "epochs were chosen differently", setting("chosen_by", SELECTOR)),
+        ("seeds differ", "selectors are of different fits", setting("seeds", SELECTOR)),
         ("random_orders differs", "means of random are over different orders",
-         setting("random_orders", "random")),
+         setting("random_orders", RANDOM)),
         ("null_maps differs", "maps had to beat different numbers of content-free maps",
-         setting("null_maps", "random")),
+         setting("null_maps", RANDOM)),
         ("map differs", "the first answer is about different maps",
          lambda a: a.manifest.settings.map or "the model's own"),
         ("deletion differs", "drops are of different counts", setting("deletion")),
@@ -281,7 +281,7 @@ def _recipes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     fitted = [
         (name, audit.manifest.settings)
         for name, audit in zip(names, audits, strict=True)
-        if "selector" in audit.summary.rankings
+        if SELECTOR in audit.summary.rankings
     ]
     plans = [settings.plan.model_dump(exclude={"name"}) for _, settings in fitted]
     if all(plan == plans[0] for plan in plans):
@@ -394,9 +394,7 @@ def _agreement(
         if not kept.any():
             return _UNDEFINED
         own = [case for case, keep in zip(cases, kept, strict=True) if keep]
-        n_boot, level = settings.n_boot, settings.level
-        (found,) = mean_intervals(values[kept, None], own, n_boot=n_boot, level=level)
-        return Interval(estimate=found.estimate, low=found.low, high=found.high)
+        return Interval.model_validate(mean_intervals(values[kept, None], own, **settings.drawn)[0])
 
     chance = plain(defined_mean(table[:, 3:], axis=0))
     return MapAgreement(

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from foci.audits.settings import STORED
+from foci.audits.settings import RANDOM, STORED
 from foci.bags.bag import side_by_side
 from foci.errors import FociError
 from foci.files.bounds import check_regular, read_json
@@ -46,6 +46,10 @@ TABLE_FILES = (
     "rankings.csv", "slides.csv", "deletion.csv", "comparisons.csv", "carried.csv", "agreement.csv",
     "skipped.csv",
 )  # fmt: skip
+OUTCOME_TABLE, DECIDING_SLIDES = "outcome.csv", "deciding_slides.csv"
+SOMETIMES = (OUTCOME_TABLE, DECIDING_SLIDES)
+"""Beside the tables above of a risk, a number or labels, and where bags are patients."""
+
 TRUTH_TABLE = "truth.csv"
 """Beside the tables above where there is a truth; an audit may get one, or another, later."""
 
@@ -606,7 +610,7 @@ def ranked_groups(slides: Sequence[RankedTiles]) -> Iterator[pa.Table]:
 
 def stored_columns(curves: CurveTable) -> dict[str, Order]:
     """Ranking and seed of every column whose scores are stored; of random orders none are."""
-    return {column(*order): order for order in curves.orders if order[0] != "random"}
+    return {column(*order): order for order in curves.orders if order[0] != RANDOM}
 
 
 def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:

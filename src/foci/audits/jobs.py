@@ -31,9 +31,17 @@ from torch import Tensor
 
 from foci.audits.folder import column
 from foci.audits.null_maps import NullMaps
-from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings, null_counts
+from foci.audits.settings import (
+    KEPT,
+    RANDOM,
+    SELECTOR,
+    SHARE,
+    SHARES,
+    AuditSettings,
+    null_counts,
+)
 from foci.metrics.cohort import adaptive_budget
-from foci.metrics.curve import sufficient_steps
+from foci.metrics.curve import followed
 from foci.metrics.decisive import PAPER_BETA
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
 from foci.rankings.controls import random_scores
@@ -77,8 +85,8 @@ class RankingJob:
         """Rank the tiles of one bag; one ranking per seed."""
         if self.orders:  # a random order asks nothing of the classifier
             drawn = (random_scores(bag.bag, bag.slide_id, len(bag), i) for i in range(self.orders))
-            return [(i, Ranking("random", bag.slide_id, scores)) for i, scores in enumerate(drawn)]
-        selected = [score("selector", bag.backbone, bag, selector=one) for one in self.selectors]
+            return [(i, Ranking(RANDOM, bag.slide_id, scores)) for i, scores in enumerate(drawn)]
+        selected = [score(SELECTOR, bag.backbone, bag, selector=one) for one in self.selectors]
         if selected:
             return [(self.seed, selected[0] if len(selected) == 1 else mean_rank(selected))]
         method = self.method or self.ranking
@@ -122,9 +130,9 @@ def ranking_jobs(
     jobs: list[RankingJob] = []
     for one in settings.requested:
         name = one.name
-        if name == "selector":
+        if name == SELECTOR:
             jobs += _selector_jobs(settings, selectors)
-        elif name == "random":
+        elif name == RANDOM:
             jobs.append(RankingJob(name, orders=settings.random_orders))
         else:
             jobs.append(RankingJob(name, method=one.method, options=one.options))
@@ -139,8 +147,8 @@ def _selector_jobs(
     """The selector as the mean rank of its seeds, and each seed where that is asked for."""
     seeds = settings.seeds
     if len(seeds) == 1 or settings.seeds_as == "each":
-        return [RankingJob("selector", seed, (selectors[seed],)) for seed in seeds]
-    mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
+        return [RankingJob(SELECTOR, seed, (selectors[seed],)) for seed in seeds]
+    mean = RankingJob(SELECTOR, selectors=tuple(selectors[seed] for seed in seeds))
     each = [RankingJob(SINGLE_SEEDS, seed, (selectors[seed],)) for seed in seeds]
     return [mean, *(each if settings.dense else [])]
 
@@ -282,10 +290,8 @@ def first_decisive(
     >>> first_decisive(kept, left, 1, [0.8, 0.95])
     {2, 3}
     """
-    flips, sure = left.argmax(axis=1) != target, kept[:, target].copy()
-    sure[kept.argmax(axis=1) != target] = -1.0
-    enough = sure >= np.array(needed)[:, None]
-    drops = left[:, target] <= PAPER_BETA
+    rest, enough = followed(left, target), followed(kept, target).sure(np.array(needed)[:, None])
+    flips, drops = rest.lost(), rest.lost(PAPER_BETA)
     conditions = np.concatenate([flips[None], flips & enough, drops & enough])
     return {*conditions.argmax(axis=1)[conditions.any(axis=1)].tolist()}
 
@@ -442,11 +448,11 @@ class AdaptiveCurves:
         if self.label is not None:
             wanted.append((self.label, self.settings.kappa))
         values = probs.numpy()
-        return all(sufficient_steps(values, aim, kappa).any() for aim, kappa in wanted)
+        return all(followed(values, aim).sure(kappa).any() for aim, kappa in wanted)
 
     def _sufficient(self, kappa: float, aim: int | None = None) -> Callable[[Tensor], bool]:
         target = self.bag.target if aim is None else aim
-        return lambda probs: bool(sufficient_steps(probs[None].numpy(), target, kappa).any())
+        return lambda probs: bool(followed(probs[None].numpy(), target).sure(kappa).any())
 
     def _points(self, by_count: dict[int, Tensor]) -> Points:
         ks = sorted(by_count)

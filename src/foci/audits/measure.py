@@ -7,8 +7,8 @@ along the slides (:func:`join_shards`): a slide's numbers depend on its own curv
 
 A *view* says which class is followed on every slide: the one that the model predicts, the label, or
 one that was asked for.
-It is a vector of target classes. :func:`followed` is the only place where outputs of the model are
-read for a target.
+It is a vector of target classes; :func:`foci.metrics.curve.followed` reads the model's outputs for
+them.
 """
 
 from __future__ import annotations
@@ -51,11 +51,15 @@ from foci.metrics import inputs, slide_faithfulness, stack, symmetric_relevance_
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import UNKNOWN, area_differences, each_against
 from foci.metrics.curve import (
+    Followed,
+    Stack,
     area_error,
-    area_over_counts,
     first_crossing,
+    followed,
+    followed_at,
+    known_at,
+    points_of,
     runners_up,
-    stable_from,
 )
 from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
@@ -72,44 +76,6 @@ MOST_SURE = 0.7
 _MOST = 0.5
 NULL_TIE = 0.001
 """Difference of mean losses of probability up to which two orders are equal."""
-
-
-@dataclass(frozen=True, eq=False)
-class Followed:
-    """Outputs of the model as seen from the class that is followed, one value per output.
-
-    Attributes:
-        confidence: What is compared with a threshold: the probability of the class.
-        kept: Whether the model decides for the class. Where it does not, the decision has flipped.
-    """
-
-    confidence: Floats
-    kept: Marks
-
-    def sure(self, threshold: float | Floats) -> Marks:
-        """Where the model decides for the class with at least this confidence."""
-        marks: Marks = self.kept & (self.confidence >= threshold)
-        return marks
-
-
-def followed(outputs: Floats, targets: int | Integers) -> Followed:
-    """Read the model's outputs for a target class.
-
-    Where two classes are largest, the model decides for the one with the lower index.
-
-    Args:
-        outputs: ``[..., C]`` class probabilities: of whole slides ``[S, C]``, of one curve
-            ``[K, C]``, of several curves ``[S, K, C]``.
-        targets: The class that is followed, one for all or one per slide.
-
-    >>> curve = followed(np.array([[0.75, 0.25], [0.1, 0.9]]), 1)
-    >>> curve.confidence.tolist(), curve.kept.tolist(), curve.sure(0.9).tolist()
-    ([0.25, 0.9], [False, True], [False, True])
-    """
-    classes = np.asarray(targets)
-    each = classes.reshape(classes.shape + (1,) * (outputs.ndim - 1 - classes.ndim))
-    confidence = np.take_along_axis(outputs, each[..., None], axis=-1)[..., 0]
-    return Followed(confidence, outputs.argmax(axis=-1) == each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,10 +315,10 @@ class Measured:
         k_max: int,
         columns: Mapping[str, NDArray[Any] | Spilled],
         slides: slice | Integers = slice(None),
+        rows: slice | Integers = slice(None),
     ) -> None:
         self.orders, self.thresholds, self.k_max = orders, thresholds, k_max
-        self._columns, self._slides = columns, slides
-        self._places: slice | Integers = slice(None)
+        self._columns, self._slides, self._places = columns, slides, rows
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name not in COLUMNS:
@@ -427,13 +393,11 @@ class Measured:
         return int((~(self.revealed_all | (counts <= self.walked))).sum())
 
     def _rows(self, rows: slice | Integers) -> Measured:
-        kept = Measured(self.orders, self.thresholds, self.k_max, self._columns, self._slides)
-        places = np.arange(len(self.orders))[rows]
-        kept.orders = tuple(self.orders[place] for place in places)
+        orders = tuple(self.orders[row] for row in np.arange(len(self.orders))[rows])
         every = np.arange(len(next(iter(self._columns.values()))))[self._places][rows]
         run = len(every) and every[-1] - every[0] == len(every) - 1  # a slice is not copied
-        kept._places = slice(every[0], every[-1] + 1) if run else every
-        return kept
+        places = slice(every[0], every[-1] + 1) if run else every
+        return Measured(orders, self.thresholds, self.k_max, self._columns, self._slides, places)
 
 
 COLUMNS = tuple(Measured.__annotations__)
@@ -483,8 +447,8 @@ def measure(
     whole = followed(flat.full, target).confidence
     needed = np.stack([threshold.needed(whole) for threshold in thresholds])
     columns, held = _reveal(within, flat, target, needed, grid, settings)
-    support = _support(revealed, target, tried)
-    more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
+    support = followed_at(_stacked(revealed), target, tried)
+    more, left = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
     columns["relevance_gain"] = np.full(len(flat), np.nan)
     columns["relevance_gain"][places] = _relevance_gains(
@@ -492,17 +456,17 @@ def measure(
     )
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
-    known = ~(np.isnan(support) | np.isnan(left))
-    sufficient, flips = known & (support >= settings.kappa), known & flipped
-    both = sufficient & flips
+    known = ~(np.isnan(support.confidence) | np.isnan(left.confidence))
+    flipping = Followed(support.confidence, support.kept & left.lost())
+    both = flipping.sure(settings.kappa)
     count = first_crossing(both, tried)
-    known &= tried <= np.tile(last, len(orders))[:, None]
     columns["both_ways"] = (flat.n_tiles == 1) | known.any(axis=1)
     columns["ends"] = np.max(known * tried, axis=1, initial=0) >= flat.n_tiles - 1
     columns["decisive"] = count
-    columns["decisive_paper"] = first_crossing(sufficient & (left <= PAPER_BETA), tried)
+    paper = support.sure(settings.kappa) & left.lost(PAPER_BETA)
+    columns["decisive_paper"] = first_crossing(paper, tried)
     columns["flips_back"] = np.any(known & ~both & (tried > count[:, None]), axis=1)
-    each = [first_crossing(flips & (support >= one[:, None]), tried) for one in needed]
+    each = [first_crossing(flipping.sure(one[:, None]), tried) for one in needed]
     columns["decisive_at"] = np.stack(each, axis=-1)
     table = {
         name: column.reshape(len(orders), n, *column.shape[1:]) for name, column in columns.items()
@@ -524,16 +488,13 @@ def _reveal(
     columns = {name: np.full(n, np.nan) for name in names}
     columns["msk_at"] = np.full((n, len(needed)), np.nan)
     held = np.empty((n, len(grid)))
-    for part in stack([c.probs for c in curves], [c.ks for c in curves]):
+    for part in _stacked(curves):
         at, ks, seen = part.rows, part.ks, followed(part.probs, target[part.rows])
-        sufficient = seen.sure(settings.kappa)
-        rival = followed(part.probs, rivals[at]).sure(settings.kappa)
-        columns["msk"][at] = count = first_crossing(sufficient, ks)
+        points = points_of(seen, followed(part.probs, rivals[at]), ks, settings.kappa)
+        for name, values in zip(("msk", "stable", "aukc", "specific"), points, strict=True):
+            columns[name][at] = values
         columns["msk_at"][at] = first_crossing(seen.sure(needed[:, at, None]), ks).T
-        columns["stable"][at] = stable_from(sufficient, ks)
-        columns["aukc"][at] = area_over_counts(seen.confidence, ks)
         columns["aukc_error"][at] = area_error(seen.confidence, ks)
-        columns["specific"][at] = sufficient.any(axis=-1) & ~(first_crossing(rival, ks) <= count)
         columns["peak"][at] = seen.confidence.max(axis=-1)
         columns["walked"][at] = _without_gap(ks)
         held[at] = seen.confidence[:, np.maximum(np.searchsorted(ks, grid, side="right") - 1, 0)]
@@ -541,13 +502,10 @@ def _reveal(
     return columns, held
 
 
-def _support(curves: Sequence[Curve], target: Integers, tried: Integers) -> Floats:
-    """``[S, K]`` confidence at counts, -1 where the model decides otherwise, NaN if not known."""
-    support = np.full((len(curves), len(tried)), np.nan)
-    for part in stack([c.probs for c in curves], [c.ks for c in curves]):
-        seen = followed(part.probs, target[part.rows])
-        support[part.rows] = _known_at(tried, part.ks, np.where(seen.kept, seen.confidence, -1))
-    return support
+def _stacked(curves: Sequence[Curve], lowest: int = 1) -> tuple[Stack, ...]:
+    """Curves that share their counts, together; none of none."""
+    probs, ks = [curve.probs for curve in curves], [curve.ks for curve in curves]
+    return stack(probs, ks, lowest=lowest) if curves else ()
 
 
 def _delete(
@@ -558,8 +516,8 @@ def _delete(
     whole: Floats,
     tried: Integers,
     settings: AuditSettings,
-) -> tuple[dict[str, NDArray[Any]], Floats, Marks]:
-    """Columns of deletion curves, confidence and flips at the counts ``tried``.
+) -> tuple[dict[str, NDArray[Any]], Followed]:
+    """Columns of deletion curves, and what they say at the counts ``tried``.
 
     Not every order has deletion curves: ``places`` says where they belong among the ``slides``.
     """
@@ -568,15 +526,14 @@ def _delete(
     compared = null_counts(slides.n_tiles)
     fell = np.full(compared.shape, np.nan)
     lost, left = np.full((n, len(counts)), np.nan), np.full((n, len(tried)), np.nan)
-    flipped, deleted, walked = np.zeros((n, len(tried)), bool), np.zeros(n, bool), np.zeros(n)
-    parts = stack([c.probs for c in curves], [c.ks for c in curves], lowest=0) if curves else ()
-    for part in parts:
+    kept, deleted, walked = np.zeros(left.shape, bool), np.zeros(n, bool), np.zeros(n)
+    for part in _stacked(curves, lowest=0):
         at, ks = places[part.rows], part.ks
         seen = followed(part.probs, target[at])
-        lost[at] = whole[at, None] - _known_at(counts, ks, seen.confidence)
-        fell[at] = whole[at, None] - _known_at(compared[at], ks, seen.confidence)
-        left[at] = _known_at(tried, ks, seen.confidence)
-        flipped[at] = _known_at(tried, ks, ~seen.kept) == 1
+        lost[at] = whole[at, None] - known_at(counts, ks, seen.confidence)
+        fell[at] = whole[at, None] - known_at(compared[at], ks, seen.confidence)
+        left[at] = known_at(tried, ks, seen.confidence)
+        kept[at] = known_at(tried, ks, seen.kept) == 1
         deleted[at], walked[at] = True, _without_gap(ks[ks > 0])
     if settings.kappa in settings.kappas:  # at any other, the first count may have been left out
         walked[places] = np.maximum(walked[places], [curve.searched for curve in curves])
@@ -589,7 +546,7 @@ def _delete(
         "null_area": _null_area(fell, compared),
         "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
-    return columns, left, flipped
+    return columns, Followed(left, kept)
 
 
 def _relevance_gains(
@@ -633,16 +590,6 @@ def log_odds(probs: Floats, target: int) -> Floats:
     return odds
 
 
-def _known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
-    """``[S, K]`` values of curves at other counts; NaN where a count was not measured.
-
-    Counts are ``[K]``, or ``[S, K]`` where each curve has its own.
-    """
-    steps = np.minimum(np.searchsorted(ks, counts), len(ks) - 1)
-    found = np.take_along_axis(values, np.broadcast_to(steps, (len(values), steps.shape[-1])), 1)
-    return np.where(ks[steps] == counts, found, np.nan)
-
-
 def _without_gap(ks: Integers) -> int:
     """Largest count k such that 1, 2, ..., k are all among the counts."""
     return int((ks == np.arange(1, len(ks) + 1)).sum())
@@ -661,7 +608,7 @@ def null_areas(curves: CurveTable, slides: WholeSlides) -> Floats | None:
     fell = np.full((n_maps, *counts.shape), np.nan)
     for row, curve in after.items():
         own = followed(curve.probs, int(predicted[row])).confidence.reshape(n_maps, -1)
-        fell[:, row] = whole[row] - _known_at(counts[row], curve.ks, own)
+        fell[:, row] = whole[row] - known_at(counts[row], curve.ks, own)
     return _null_area(fell, counts)
 
 
@@ -840,8 +787,7 @@ def measure_shard(
     budgets = np.full(len(whole), KEPT), adaptive_budgets(whole.n_tiles)
     kept = []
     for order in orders:
-        own = curves.get(*order)
-        stacks = stack([curve.probs for curve in own], [curve.ks for curve in own])
+        stacks = _stacked(curves.get(*order))
         each = [kept_alone(stacks, whole.n_tiles, whole.full, budget) for budget in budgets]
         kept.append(np.stack(each, axis=1))
     arrays["kept"] = np.stack(kept, axis=1)

@@ -6,8 +6,8 @@ are paired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate, combinations, pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ from scipy.stats import hypergeom
 from foci import metrics
 from foci.audits.alarms import caveats
 from foci.audits.answers import DecidedView, answer_questions, efficiency_of
-from foci.audits.folder import FORMAT, CurveTable, RankedTiles, column
+from foci.audits.folder import FORMAT, CurveTable, RankedTiles
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import (
     Answers,
@@ -29,16 +29,13 @@ from foci.audits.records import (
     CountsBehind,
     DecidedNumbers,
     FullBag,
-    Interval,
     Mean,
     MeanDrops,
     PairAgreement,
-    Paired,
     RankingNumbers,
     RiskGroup,
     Saving,
     SelectedOnly,
-    SignedRankTest,
     Summary,
     Survival,
     plain,
@@ -55,7 +52,12 @@ from foci.metrics.outcomes import (
     survival_curve,
 )
 from foci.metrics.ranking import overlaps, rank_correlations
-from foci.metrics.stats import draws_between, interval_ends, spearman_interval
+from foci.metrics.stats import (
+    draws_between,
+    interval_ends,
+    percentile_interval,
+    spearman_interval,
+)
 from foci.outputs import SURVIVAL, Cut
 
 if TYPE_CHECKING:
@@ -183,7 +185,8 @@ def ranking_numbers(
     seeds = {key: defined_mean(table, axis=1) for key, table in own.averaged.items()}
     seeds["msk_cond"] = np.array([metrics.msk_cond(row) for row in own.msk])
     for key, each in seeds.items():
-        more[key] = _interval(float(defined_mean(each)), drawn[name][key], settings.level)
+        estimate = float(defined_mean(each))
+        more[key] = percentile_interval(estimate, drawn[name][key], settings.level)
         more[f"{key}_seeds"] = plain(each)
     stable = [metrics.restricted_mean(row, settings.k_max) for row in own.stable]
     fallback = [metrics.fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
@@ -206,7 +209,7 @@ def ranking_numbers(
         tested = metrics.wilcoxon(
             *(patient_means(n.restricted.mean(axis=0), cases) for n in (native, own))
         )
-        more |= {"paired": Paired(**asdict(paired)), "wilcoxon": SignedRankTest(**asdict(tested))}
+        more |= {"paired": paired, "wilcoxon": tested}
     return RankingNumbers(
         reach_correct=correct,
         reach_wrong=wrong,
@@ -249,15 +252,11 @@ def _counts_behind(own: Measured) -> CountsBehind:
     )
 
 
-def _interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:
-    return asdict(metrics.percentile_interval(estimate, draws, level))
-
-
 def _ends(
     values: Floats | Callable[[Integers], Floats], cases: Sequence[str], settings: AuditSettings
 ) -> dict[str, Any]:
     """Ends of the intervals over patients of the mean of every column of ``[S, M]``."""
-    low, high = interval_ends(values, cases, n_boot=settings.n_boot, level=settings.level)
+    low, high = interval_ends(values, cases, **settings.drawn)
     return {"low": low, "high": high}
 
 
@@ -294,7 +293,8 @@ def _saving_against(
         return Saving(estimate=None, low=None, high=None, seeds=[None] * len(after))
     draws = relative_saving(drawn[base]["msk_cond"], drawn[name]["msk_cond"])
     seeds = [None if np.isnan(count) else metrics.shi(before, count) for count in after]
-    return Saving(**_interval(metrics.shi(before, defined), draws, level), seeds=seeds)
+    found = percentile_interval(metrics.shi(before, defined), draws, level)
+    return Saving(**vars(found), seeds=seeds)
 
 
 def _captured(name: str, base: str, measured: MeasuredSlides, view: View) -> float | None:
@@ -420,7 +420,7 @@ def _restricted(
     values = np.where(np.isnan(own.msk), ceiling, own.msk).mean(axis=0)[decided]
     cases = slides.cases_of(decided)
     draws = draws_between(metrics.case_means(values[:, None], cases, settings.n_boot)[:, 0], cases)
-    return Mean(**_interval(float(values.mean()), draws, settings.level))
+    return Mean.model_validate(percentile_interval(float(values.mean()), draws, settings.level))
 
 
 def _share(marks: Marks, among: Marks | None = None) -> float | None:
@@ -481,7 +481,6 @@ def outcome_scores(
         return {}
     f = Cut(cut, tau).output(slides.full[known], settings.kappa)
     truth, cases = slides.outcomes[known].T, slides.cases_of(known)
-    drawn: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
     scored: dict[str, Any] = {"n_scored": int(known.sum())}
     if settings.output == "multilabel":
         constant = constant_labels(truth.T)
@@ -490,23 +489,21 @@ def outcome_scores(
         ]
         if constant.all():
             return scored
-        macro = macro_auc_interval(slides.label_outputs[known], truth.T, cases, **drawn)
-        return {**scored, "macro_auc": Interval(**asdict(macro))}
+        macro = macro_auc_interval(slides.label_outputs[known], truth.T, cases, **settings.drawn)
+        return {**scored, "macro_auc": macro}
     if settings.output in SURVIVAL:
-        found = c_index_interval(f, truth[0], truth[1], cases, **drawn)
+        found = c_index_interval(f, truth[0], truth[1], cases, **settings.drawn)
         groups = [
             _risk_group(name, *truth[:, slides.predictions[known] == side])
             for side, name in enumerate(sides)
         ]
         return {
-            **scored, "n_events": int(truth[1].sum()), "c_index": Interval(**asdict(found)),
+            **scored, "n_events": int(truth[1].sum()), "c_index": found,
             "risk_groups": groups,
         }  # fmt: skip
-    r2 = r_squared_interval(f, truth[0], cases, **drawn)
-    rho = spearman_interval(f, truth[0], cases, **drawn)
-    return {
-        **scored, "r_squared": Interval(**asdict(r2)), "spearman": Interval(**asdict(rho)),
-    }  # fmt: skip
+    r2 = r_squared_interval(f, truth[0], cases, **settings.drawn)
+    rho = spearman_interval(f, truth[0], cases, **settings.drawn)
+    return {**scored, "r_squared": r2, "spearman": rho}
 
 
 def _risk_group(name: str, time: Floats, event: Floats) -> RiskGroup:
@@ -563,19 +560,6 @@ def pair_agreement(
         ]
         for first, second in combinations(stored, 2)
     }  # fmt: skip
-
-
-def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
-    """Mean of :func:`pair_agreement` over slides."""
-    columns = {
-        ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
-        for ranking in curves.rankings
-    }
-    found: dict[Pair, list[list[float]]] = {}
-    for slide in tiles:
-        for pair, values in pair_agreement(slide, columns).items():
-            found.setdefault(pair, []).append(values)
-    return mean_agreement({pair: np.array(values) for pair, values in found.items()})
 
 
 def mean_agreement(found: Mapping[Pair, Floats]) -> list[PairAgreement]:

@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from foci.audits.audit import StoredAudit
-from foci.audits.folder import RANKINGS, SOURCE, column, parts_of, readable
+from foci.audits.folder import DECIDING_SLIDES, RANKINGS, SOURCE, column, parts_of, readable
 from foci.audits.settings import AuditSettings
 from foci.words import counted
-
-DECIDING_SLIDES = "deciding_slides.csv"
 
 
 def deciding_slides(audit: StoredAudit, settings: AuditSettings) -> list[dict[str, Any]]:

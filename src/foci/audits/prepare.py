@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from foci.audits.settings import (
     EVIDENCE,
     FITTING_SETTINGS,
     MINIMAL,
+    NATIVE,
     PROFILES,
     SELECTOR,
     AuditSettings,
@@ -100,6 +101,11 @@ class Prepared:
         check_function(self.backbone, self.cohort)
         return check_deterministic(self.backbone, self.cohort)
 
+    def check_files(self) -> None:
+        """See that the files of features and model are as they were."""
+        for files in (self.features, self.sources.model_files):
+            files.check("the audit")
+
 
 def prepare(sources: Sources, settings: AuditSettings, selectors: Sequence[Path]) -> Prepared:
     """Check that classifier, cohort and settings fit together; no feature file is read."""
@@ -122,9 +128,7 @@ def new_manifest(prepared: Prepared) -> Manifest:
     """Manifest of a new run, before it has any results."""
     sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
     agreed = sources.agreement
-    agreement = (
-        {} if agreed is None else {"agreement": AgreementRecord.model_validate(asdict(agreed))}
-    )
+    agreement = {} if agreed is None else {"agreement": AgreementRecord.model_validate(agreed)}
     return Manifest(
         format=FORMAT,
         status="running",
@@ -289,7 +293,7 @@ def admit(
         settings, proven = _with_minimal(settings, usual=usual, fits=fits)
         notes += proven
     for one in settings.requested:
-        given = {"selector": None} if one.method == "selector" else one.options
+        given = {"selector": None} if one.method == SELECTOR else one.options
         RANKINGS[one.method].check(backbone, given)
     if settings.fits_selectors:
         choose_site(backbone, settings.plan.sites)
@@ -376,9 +380,9 @@ def _possible(backbone: Backbone, settings: AuditSettings) -> tuple[AuditSetting
         return settings, ()
     claims, left_out = backbone.capabilities, {}
     if claims.score == "none" and settings.map is None:
-        left_out["native"] = "has no tile score of its own: there is no native ranking"
+        left_out[NATIVE] = "has no tile score of its own: there is no native ranking"
     if not claims.gate_sites:
-        left_out["selector"] = "passes no gradient back to its tiles: no selector is fitted"
+        left_out[SELECTOR] = "passes no gradient back to its tiles: no selector is fitted"
     rest = tuple(name for name in settings.rankings if name not in left_out)
     if rest == tuple(settings.rankings):
         return settings, ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -32,10 +31,13 @@ from foci.words import counted
 
 
 class Record(BaseModel):
-    """Frozen pydantic model; entries that it does not name are ignored."""
+    """Frozen pydantic model, also of an object with these attributes; others are ignored."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True
+        frozen=True,
+        extra="ignore",
+        from_attributes=True,
+        json_schema_serialization_defaults_required=True,
     )
 
 
@@ -227,7 +229,7 @@ class AxisComparison(Record):
         return cls(
             axis=axis,
             measure=measure,
-            **asdict(found) | ({} if found.n_slides else {"d": 0.0}),
+            **vars(found) | ({} if found.n_slides else {"d": 0.0}),
             informative=measure != "MSK" or not already_minimal(two),
             first=float(np.median(first)) if len(first) else None,
             second=float(np.median(second)) if len(second) else None,
@@ -612,6 +614,13 @@ class OrderComparison(Record):
     def axes(self) -> list[AxisComparison]:
         """The axes that could be compared."""
         return [axis for axis in (self.sufficiency, self.necessity) if axis is not None]
+
+    @property
+    def evidence(self) -> tuple[AxisEvidence | None, AxisEvidence | None]:
+        """What the rules behind the answers read of sufficiency and necessity."""
+        both = (self.sufficiency, self.necessity)
+        sufficiency, necessity = (None if axis is None else axis.evidence for axis in both)
+        return sufficiency, necessity
 
 
 Question = Literal["map", "order"]

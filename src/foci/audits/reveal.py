@@ -36,10 +36,10 @@ from foci.audits.jobs import (
     reveal_counts,
     tail_counts,
 )
-from foci.audits.measure import Shard, followed, measure_shard
+from foci.audits.measure import Shard, measure_shard
 from foci.audits.numbers import pair_agreement
-from foci.audits.parts import Receipt, RevealedSlide, Shards
 from foci.audits.prepare import DriftCheck
+from foci.audits.run_folder import Receipt, RevealedSlide, Shards
 from foci.audits.settings import EVIDENCE, PAPER, SHARES, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
@@ -50,6 +50,7 @@ from foci.engines.local import Processes, available_cores
 from foci.engines.ray import RayCluster
 from foci.errors import FociError
 from foci.files.lock import check_locks
+from foci.metrics.curve import followed
 from foci.progress import track
 from foci.rankings import Ranking, minimal_set
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, Stored, choose_engine
@@ -145,7 +146,7 @@ class SlideReveal:
         inserted, deleted = curves[EVIDENCE][:2]  # tails may follow
         counts, alone, without = np.intersect1d(inserted.ks, deleted.ks, return_indices=True)
         suffices = followed(inserted.probs[alone], target).sure(self.settings.kappa)
-        flips = ~followed(deleted.probs[without], target).kept
+        flips = followed(deleted.probs[without], target).lost()
         found = counts[suffices & flips & (counts > 0)]
         return ranking.order[: found[0]].tolist() if len(found) else None
 
@@ -370,7 +371,8 @@ class ShardReveal:
         for shard in range(len(self)):
             written = self.shards.kept(shard, [slide.slide_id for slide in self.of(shard)])
             if written is None or not self.shards.intact(written):
-                self.shards.reopen(shard)
+                if self.shards.complete(shard):  # it is no longer
+                    self.shards.receipt_path(shard).unlink()
                 found.append(shard)
                 if written is not None:
                     damaged[shard] = written

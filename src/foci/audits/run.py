@@ -2,7 +2,7 @@
 
 A killed run resumes where it stopped and ends with the same bytes: selectors that are fitted are
 loaded (:mod:`foci.audits.selectors`), shards of slides that are written are kept
-(:mod:`foci.audits.parts`), and the manifest decides whether a folder holds this very audit
+(:mod:`foci.audits.run_folder`), and the manifest decides whether a folder holds this very audit
 (:mod:`foci.audits.manifest`). Under SLURM :func:`array_job` does all that comes before the shards,
 :func:`run_shards` computes some of them, and :func:`run` completes the audit.
 """
@@ -22,7 +22,15 @@ import torch
 
 from foci.audits.alarms import find_alarms, not_compared
 from foci.audits.audit import StoredAudit
-from foci.audits.folder import MANIFEST, PARTS, SELECTORS, SUMMARY, TABLES, read_object
+from foci.audits.folder import (
+    DECIDING_SLIDES,
+    MANIFEST,
+    PARTS,
+    SELECTORS,
+    SUMMARY,
+    TABLES,
+    read_object,
+)
 from foci.audits.jobs import ranking_jobs
 from foci.audits.manifest import (
     Manifest,
@@ -38,16 +46,7 @@ from foci.audits.measure import Shard, mean_curves
 from foci.audits.null_maps import draw_null_maps
 from foci.audits.numbers import mean_agreement, summarise
 from foci.audits.outputs import with_sides
-from foci.audits.parts import (
-    AUDITED,
-    Shards,
-    features_digest,
-    locked_run_folder,
-    remove_receipts,
-    remove_results,
-    tidy,
-)
-from foci.audits.patients import DECIDING_SLIDES, deciding_slides, in_one_sentence
+from foci.audits.patients import deciding_slides, in_one_sentence
 from foci.audits.prepare import (
     DriftCheck,
     Prepared,
@@ -65,6 +64,15 @@ from foci.audits.reveal import (
     n_shards,
     reveal_shards,
     threads_of,
+)
+from foci.audits.run_folder import (
+    AUDITED,
+    Shards,
+    features_digest,
+    locked_run_folder,
+    remove_receipts,
+    remove_results,
+    tidy,
 )
 from foci.audits.selectors import described, fit, fit_selectors, in_words, on_fitting
 from foci.audits.settings import EVIDENCE, AuditSettings
@@ -225,8 +233,7 @@ def _reveal(started: Started, address: str | None) -> tuple[dict[str, str], list
         )
         if work.drift is not None:
             work.drift.check("at the end of the run")
-        prepared.features.check("the audit")
-        prepared.sources.model_files.check("the audit")
+        prepared.check_files()
     except ChangedError:
         remove_results(work.shards.folder)
         raise
@@ -275,7 +282,7 @@ def _conclude(started: Started, files: Mapping[str, str], means: Sequence[Path])
     audit = StoredAudit(folder)
     shards = [Shard.read(path) for path in means]
     measured = replace(audit.joined(settings), mean_curves=mean_curves(shards))
-    audit._measured[settings.kappa, settings.k_max, settings.relative] = measured
+    audit.cache[settings.kappa, settings.k_max, settings.relative] = measured
     pairs = [tuple(pair) for pair in shards[0].facts["pairs"]]
     agreed = [shard.arrays["agreement"] for shard in shards] if pairs else []
     by_pair = np.moveaxis(np.concatenate(agreed), 1, 0) if pairs else ()
@@ -336,7 +343,7 @@ def _conclude(started: Started, files: Mapping[str, str], means: Sequence[Path])
     write_manifest(folder, manifest.model_copy(update=result))
     with contextlib.suppress(OSError):
         remove_receipts(folder)
-    return StoredAudit(folder, audit._measured)
+    return StoredAudit(folder, audit.cache)
 
 
 # Under SLURM
@@ -432,6 +439,5 @@ def run_shards(
         for shard in left:
             work(Task(str(shard), threads=threads))
             _LOG.info("shard %d of %d is done", shard + 1, len(work))
-        prepared.features.check("the audit")
-        prepared.sources.model_files.check("the audit")
+        prepared.check_files()
     return len(left)

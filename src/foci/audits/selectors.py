@@ -290,7 +290,7 @@ def _comparisons(
     settings: AuditSettings,
 ) -> list[AxisComparison]:
     """Both orders by decisive K, deletion area and MSK; no area where no slide has one."""
-    how: dict[str, Any] = {"cases": cases, "n_boot": settings.n_boot, "level": settings.level}
+    how = {"cases": cases, **settings.drawn}
     decisive, area, enough = (
         ([getattr(r, name) for r in own], [getattr(r, name) for r in base])
         for name in ("decisive", "area", "msk")

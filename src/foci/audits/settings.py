@@ -182,7 +182,7 @@ class AuditSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     profile: str = FOCI
-    rankings: tuple[str, ...] = (NATIVE, "evidence", "selector", "random")
+    rankings: tuple[str, ...] = (NATIVE, EVIDENCE, SELECTOR, RANDOM)
     map: str | None = None
     fit: bool = False
     recipe: str = "default"
@@ -216,7 +216,7 @@ class AuditSettings(BaseModel):
     @property
     def fits_selectors(self) -> bool:
         """Whether the selector is among the rankings."""
-        return "selector" in self.rankings
+        return SELECTOR in self.rankings
 
     def asked(self, classes: Sequence[str]) -> int | None:
         """Index of the class that answers are asked about; None for whatever is predicted."""
@@ -234,6 +234,11 @@ class AuditSettings(BaseModel):
         if self.tau is None:
             return 1.0
         return self.tau / logit(self.kappa) / (self.scale or 1.0)
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """How every interval over patients is drawn: arguments of :mod:`foci.metrics.stats`."""
+        return {"n_boot": self.n_boot, "level": self.level}
 
     @property
     def tile_cap(self) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from foci.audits.folder import AuditedSlide
+from foci.audits.folder import OUTCOME_TABLE, AuditedSlide
 from foci.audits.measure import MeasuredSlides
 from foci.audits.numbers import GREEDY
 from foci.audits.records import (
@@ -73,7 +73,7 @@ def write_tables(
         "skipped.csv": (reasons, ("slide_id", "reason")),
     }
     if outcome := list(_outcome_rows(summary)):
-        tables["outcome.csv"] = (outcome, ())
+        tables[OUTCOME_TABLE] = (outcome, ())
     for name, (rows, header) in tables.items():
         write_whole(place / name, as_csv(rows, header))
 

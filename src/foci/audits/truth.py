@@ -343,13 +343,8 @@ def _ranking(name: str, judged: Sequence[_Judged], settings: AuditSettings) -> R
     cases = [slide.case for slide in judged]
 
     def mean(values: Sequence[float], chances: Sequence[float], of: Sequence[str]) -> Localised:
-        found = mean_intervals(
-            np.array(values)[:, None], of, n_boot=settings.n_boot, level=settings.level
-        )[0]
-        return Localised(
-            estimate=found.estimate, low=found.low, high=found.high,
-            chance=float(np.mean(chances)), n_slides=len(values),
-        )  # fmt: skip
+        found = mean_intervals(np.array(values)[:, None], of, **settings.drawn)[0]
+        return Localised(**vars(found), chance=float(np.mean(chances)), n_slides=len(values))
 
     shares = [float(slide.true.mean()) for slide in judged]
 
@@ -407,12 +402,8 @@ def _deciding(
     ]
 
     def correlation(first: Floats, second: Floats) -> SlideCorrelation:
-        found = spearman_interval(
-            first, second, cases, n_boot=settings.n_boot, level=settings.level
-        )
-        return SlideCorrelation(
-            estimate=found.estimate, low=found.low, high=found.high, n_slides=len(having)
-        )
+        found = spearman_interval(first, second, cases, **settings.drawn)
+        return SlideCorrelation(**vars(found), n_slides=len(having))
 
     return {
         "deciding": mean(inside, (true / tiles).tolist(), cases),

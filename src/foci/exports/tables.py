@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, RankedTiles, StoredAudit
 from foci.audits.folder import Order, column, stored_columns
-from foci.audits.measure import MeasuredSlides, followed
+from foci.audits.measure import MeasuredSlides
 from foci.audits.truth import Truth
 from foci.bags.tables import write_csv
 from foci.errors import FociError, SlideError
 from foci.files.bounds import read_text
-from foci.reports.payload import by_interest, count_or_none
+from foci.metrics.curve import count_or_none, followed
+from foci.reports.payload import by_interest
 from foci.reveal import Curve
 from foci.slides.find import read_thumbnails
 from foci.words import colour_of

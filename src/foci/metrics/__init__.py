@@ -33,7 +33,7 @@ from foci.metrics.cohort import (
 )
 from foci.metrics.compare import (
     AxisResult,
-    OrderComparison,
+    NetShare,
     PairedMSK,
     area_differences,
     captured_headroom,
@@ -123,8 +123,8 @@ __all__ = [
     "KaplanMeier",
     "MinimalSet",
     "NecessityAxis",
+    "NetShare",
     "OperatingPoints",
-    "OrderComparison",
     "PairedMSK",
     "ReachSplit",
     "SignedRank",

@@ -63,7 +63,7 @@ class AxisEvidence:
     """What a rule reads of one comparison.
 
     Attributes:
-        result: Of :class:`foci.metrics.OrderComparison`.
+        result: Of :class:`foci.metrics.NetShare`.
         d, high: Its net share of slides, and the upper end.
         informative: False where the second order already needs one tile on half of the slides.
         sized: Whether a difference is large enough to matter: a tenth fewer tiles, say.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.curve import Stack, fill, reached, stack
+from foci.metrics.curve import Stack, reached, stack
 from foci.metrics.inputs import Counts, Floats, Integers, Marks
 from foci.metrics.stats import case_draws
 
@@ -310,15 +310,12 @@ def selected_probabilities(
 def kept_alone(stacks: Sequence[Stack], sizes: Integers, full: Floats, kept: Integers) -> Floats:
     """:func:`selected_probabilities` of stacked curves, with ``[S]`` tiles kept of each slide."""
     within = np.minimum(kept, sizes)
-
-    def revealed(part: Stack) -> Floats:
+    found = np.full(full.shape, np.nan)
+    for part in stacks:
         wanted = within[part.rows]
         place = np.minimum(np.searchsorted(part.ks, wanted), len(part.ks) - 1)
         values = part.probs[np.arange(len(wanted)), place]
-        return np.where((part.ks[place] == wanted)[:, None], values, np.nan)
-
-    n_slides, n_classes = full.shape
-    found = fill(stacks, (n_slides, n_classes), revealed)
+        found[part.rows] = np.where((part.ks[place] == wanted)[:, None], values, np.nan)
     return np.where(np.isnan(found) & (within == sizes)[:, None], full, found)
 
 

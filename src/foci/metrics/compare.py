@@ -40,7 +40,7 @@ means alone would hardly differ, and 95 % intervals of 12 patients would cover 7
 
 
 @dataclass(frozen=True)
-class OrderComparison:
+class NetShare:
     """Ranking A against ranking B on one axis.
 
     Attributes:
@@ -142,7 +142,7 @@ def compare_orders(
     level: float = 0.95,
     tie: float = 0.0,
     seed: int = 0,
-) -> OrderComparison:
+) -> NetShare:
     """Compare two rankings by tile counts: who needs fewer, patient by patient, and a result.
 
     Counts as in :func:`order_differences`; ``cases`` ``[S]`` are the patients. Comparisons of as
@@ -166,7 +166,7 @@ def compare_areas(
     level: float = 0.95,
     tie: float = AREA_TIE,
     seed: int = 0,
-) -> OrderComparison:
+) -> NetShare:
     """Compare two rankings by their deletion areas: the larger area is ahead.
 
     As :func:`compare_orders`, with :func:`foci.metrics.slide_faithfulness` instead of counts. A
@@ -223,11 +223,11 @@ def each_against(maps: Floats, orders: Floats, tie: float) -> NDArray[np.int16]:
 
 def _compare(
     wins: Floats, cases: Sequence[Any] | NDArray[Any], n_boot: int, level: float, seed: int
-) -> OrderComparison:
+) -> NetShare:
     """The comparison from one difference per slide."""
     if not wins.size:
         nan = math.nan
-        return OrderComparison(nan, nan, nan, 1.0, 0, 0, 0, 0, 0, 0, "unclear")
+        return NetShare(nan, nan, nan, 1.0, 0, 0, 0, 0, 0, 0, "unclear")
     means = patient_means(wins, cases)
     d, n_cases, low, high = float(means.mean()), len(means), math.nan, math.nan
     if n_cases > 1:
@@ -238,7 +238,7 @@ def _compare(
         result = "same"
     elif pvalue <= 1 - level + ROUNDING:
         result = "better" if d > 0 else "worse"
-    return OrderComparison(
+    return NetShare(
         d=d,
         low=low,
         high=high,

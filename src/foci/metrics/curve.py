@@ -1,19 +1,19 @@
 """Reveal curves: where one becomes sufficient (MSK), whether it stays so, and the area under it.
 
-Every definition stands once, over ``[..., K]`` arrays (:func:`sufficient_steps`,
-:func:`first_crossing`, :func:`stable_from`, :func:`area_over_counts`). ``msk``, ``stable_msk`` and
-``aukc`` apply it to one curve, :func:`operating_points` to the curves of a whole cohort.
+Every definition stands once, over ``[..., K]`` arrays (:func:`followed`, :func:`first_crossing`,
+:func:`stable_from`, :func:`area_over_counts`). ``msk``, ``stable_msk`` and ``aukc`` apply it to one
+curve, :func:`operating_points` to the curves of a whole cohort.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import trapezoid
 
 from foci.errors import FociError
@@ -61,24 +61,50 @@ def area_error(values: Floats, ks: Integers) -> Floats:
     return error
 
 
-def followed_class(probs: Floats, target: int | Integers) -> Floats:
-    """Probability of the target, ``[..., K]`` of ``[..., K, C]``; one target, or one per curve."""
-    classes = np.asarray(target)
-    if classes.ndim == 0:
-        return probs[..., classes]
-    return probs[np.arange(len(classes)), :, classes]
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Outputs of the model as seen from the class that is followed, one value per output.
 
-
-def sufficient_steps(probs: Floats, target: int | Integers, kappa: float | Floats) -> Marks:
-    """Steps at which the model predicts the target with a probability of at least ``kappa``.
-
-    ``[..., K]`` from ``[..., K, C]``, with one target and kappa, or one per curve. Where two
-    classes are largest, the one with the lower index is predicted.
+    Attributes:
+        confidence: What is compared with a threshold: the probability of the class; NaN where no
+            output is known.
+        kept: Whether the model decides for the class. Where it does not, the decision has flipped.
     """
-    largest = probs.argmax(axis=-1) == np.asarray(target)[..., None]
-    confident = followed_class(probs, target) >= np.asarray(kappa)[..., None]
-    steps: Marks = largest & confident
-    return steps
+
+    confidence: Floats
+    kept: Marks
+
+    def sure(self, threshold: float | Floats) -> Marks:
+        """Where the model decides for the class with at least this confidence."""
+        marks: Marks = self.kept & (self.confidence >= threshold)
+        return marks
+
+    def lost(self, beta: float | None = None) -> Marks:
+        """Where the decision has flipped; or where at most ``beta`` of the probability is left."""
+        if beta is not None:
+            return self.confidence <= beta
+        marks: Marks = ~self.kept & ~np.isnan(self.confidence)
+        return marks
+
+
+def followed(outputs: Floats, targets: int | Integers) -> Followed:
+    """Read the model's outputs for a target class.
+
+    Where two classes are largest, the model decides for the one with the lower index.
+
+    Args:
+        outputs: ``[..., C]`` class probabilities: of whole slides ``[S, C]``, of one curve
+            ``[K, C]``, of several curves ``[S, K, C]``.
+        targets: The class that is followed, one for all or one per slide.
+
+    >>> curve = followed(np.array([[0.75, 0.25], [0.1, 0.9]]), 1)
+    >>> curve.confidence.tolist(), curve.kept.tolist(), curve.sure(0.9).tolist()
+    ([0.25, 0.9], [False, True], [False, True])
+    """
+    classes = np.asarray(targets)
+    each = classes.reshape(classes.shape + (1,) * (outputs.ndim - 1 - classes.ndim))
+    confidence = np.take_along_axis(outputs, each[..., None], axis=-1)[..., 0]
+    return Followed(confidence, outputs.argmax(axis=-1) == each)
 
 
 def first_crossing(steps: Marks, ks: Integers) -> Floats:
@@ -86,7 +112,7 @@ def first_crossing(steps: Marks, ks: Integers) -> Floats:
     return np.where(steps.any(axis=-1), ks[steps.argmax(axis=-1)], np.nan)
 
 
-def count_or_none(count: Floats) -> int | None:
+def count_or_none(count: float | Floats) -> int | None:
     """One count as an integer; None for NaN."""
     return None if np.isnan(count) else int(count)
 
@@ -127,8 +153,8 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
     >>> msk([[0.6, 0.4], [0.2, 0.8], [0.05, 0.95]], ks=[1, 2, 3], target=0) is None
     True
     """
-    curve, counts, followed = inputs.curve(probs, ks, target)
-    steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
+    curve, counts, aim = inputs.curve(probs, ks, target)
+    steps = followed(curve, aim).sure(inputs.threshold(kappa))
     return count_or_none(first_crossing(steps, counts))
 
 
@@ -200,9 +226,9 @@ def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: Suppor
     >>> aukc([[0.5, 0.5], [0.2, 0.8], [0.2, 0.8]], ks=[1, 2, 4], n_tiles=10, target=1)
     0.5625
     """
-    curve, counts, followed = inputs.curve(probs, ks, target)
+    curve, counts, aim = inputs.curve(probs, ks, target)
     inputs.up_to(counts, n_tiles, "n_tiles")
-    return float(area_over_counts(followed_class(curve, followed), counts))  # N cancels
+    return float(area_over_counts(followed(curve, aim).confidence, counts))  # N cancels
 
 
 def stable_from(steps: Marks, ks: Integers) -> Floats:
@@ -231,8 +257,8 @@ def stable_msk(
     >>> stable_msk(curve, ks=[1, 2, 3], target=1)
     3
     """
-    curve, counts, followed = inputs.curve(probs, ks, target)
-    steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
+    curve, counts, aim = inputs.curve(probs, ks, target)
+    steps = followed(curve, aim).sure(inputs.threshold(kappa))
     return count_or_none(stable_from(steps, counts))
 
 
@@ -285,8 +311,8 @@ def runner_up(full: ArrayLike, target: SupportsIndex) -> int:
 
 def runners_up(full: Floats, target: int | Integers) -> Integers:
     """:func:`runner_up` of every row of ``[..., C]``."""
-    followed = np.arange(full.shape[-1]) == np.asarray(target)[..., None]
-    rivals: Integers = np.where(followed, -1.0, full).argmax(axis=-1)
+    own = np.arange(full.shape[-1]) == np.asarray(target)[..., None]
+    rivals: Integers = np.where(own, -1.0, full).argmax(axis=-1)
     return rivals
 
 
@@ -569,29 +595,43 @@ def operating_points(
     >>> operating_points(curves, full=[[0.1, 0.9], [0.5, 0.5]], targets=[1, 1]).msk
     array([ 2., nan])
     """
-    full_probs, followed = inputs.full_bags(full, targets)
-    needed = inputs.thresholds(kappa, len(followed))
-    found = np.full((4, len(followed)), np.nan)
+    full_probs, aims = inputs.full_bags(full, targets)
+    needed = inputs.thresholds(kappa, len(aims))
+    found = np.full((4, len(aims)), np.nan)
     for part in stacks:
-        target, threshold = followed[part.rows], needed[part.rows]
-        rival = runners_up(full_probs[part.rows], target)
-        steps = sufficient_steps(part.probs, target, threshold)
-        rival_steps = sufficient_steps(part.probs, rival, threshold)
-        count, rival_count = first_crossing(steps, part.ks), first_crossing(rival_steps, part.ks)
-        found[:, part.rows] = (
-            count,
-            stable_from(steps, part.ks),
-            area_over_counts(followed_class(part.probs, target), part.ks),
-            reached(count) & ~(rival_count <= count),  # NaN is never reached
-        )
+        rivals = runners_up(full_probs[part.rows], aims[part.rows])
+        seen, rival = (followed(part.probs, own) for own in (aims[part.rows], rivals))
+        found[:, part.rows] = points_of(seen, rival, part.ks, needed[part.rows, None])
     return OperatingPoints(*found)
 
 
-def fill(
-    stacks: Sequence[Stack], shape: tuple[int, int], measure: Callable[[Stack], Floats]
-) -> Floats:
-    """Rows of every stack in the order of the cohort; NaN for a slide that is in no stack."""
-    table = np.full(shape, np.nan)
+def points_of(
+    seen: Followed, rival: Followed, ks: Integers, kappa: float | Floats
+) -> tuple[Floats, Floats, Floats, Marks]:
+    """The four numbers of :class:`OperatingPoints` on curves ``[S, K]``, seen from two classes."""
+    steps = seen.sure(kappa)
+    count, rival_count = first_crossing(steps, ks), first_crossing(rival.sure(kappa), ks)
+    first = reached(count) & ~(rival_count <= count)  # NaN is never reached
+    return count, stable_from(steps, ks), area_over_counts(seen.confidence, ks), first
+
+
+def known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
+    """``[S, K]`` values of curves at other counts; NaN where a count was not measured.
+
+    Counts are ``[K]``, or ``[S, K]`` where each curve has its own.
+    """
+    steps = np.minimum(np.searchsorted(ks, counts), len(ks) - 1)
+    found = np.take_along_axis(values, np.broadcast_to(steps, (len(values), steps.shape[-1])), 1)
+    return np.where(ks[steps] == counts, found, np.nan)
+
+
+def followed_at(stacks: Sequence[Stack], targets: Integers, counts: Integers) -> Followed:
+    """What the curves of ``[S]`` slides say of their targets at the same counts, ``[S, K]``."""
+    confidence = np.full((len(targets), len(counts)), np.nan)
+    kept = np.zeros(confidence.shape, dtype=np.bool_)
     for part in stacks:
-        table[part.rows] = measure(part)
-    return table
+        seen = followed(part.probs, targets[part.rows])
+        _, at, steps = np.intersect1d(counts, part.ks, assume_unique=True, return_indices=True)
+        known = np.ix_(part.rows, at)
+        confidence[known], kept[known] = seen.confidence[:, steps], seen.kept[:, steps]
+    return Followed(confidence, kept)

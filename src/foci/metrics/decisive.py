@@ -1,15 +1,15 @@
 """Decisive K: the fewest top tiles that suffice for a decision and without which it flips.
 
 A rationale has two conditions: with these tiles the model predicts the target, and without them it
-no longer does. MSK asks only for the first. :func:`decisive_steps` holds the definition for many
-curves; ``decisive_k`` applies it to one slide, :func:`decisive_points` to a cohort, with the reason
-where a slide has none. The last functions say which measure two rankings are compared by.
+no longer does, ``kept.sure(kappa) & rest.lost()`` of :class:`foci.metrics.curve.Followed`. MSK asks
+only for the first. ``decisive_k`` is of one slide, :func:`decisive_points` of a cohort, with the
+reason where a slide has none. The last functions say which measure two rankings are compared by.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex
 
@@ -22,12 +22,12 @@ from foci.metrics.curve import (
     Stack,
     count_or_none,
     first_crossing,
-    followed_class,
+    followed,
+    followed_at,
     reached,
     stable_from,
-    sufficient_steps,
 )
-from foci.metrics.inputs import Floats, Integers, Marks
+from foci.metrics.inputs import Floats, Marks
 
 _AT_ONCE = 4096  # slides
 PAPER_BETA = 0.2
@@ -40,41 +40,9 @@ MIN_DECISIVE = 1 / 3
 NecessityAxis = Literal["decisive K", "deletion area"]
 """What necessity is compared by."""
 
-
-def decisive_steps(
-    inserted: Floats,
-    deleted: Floats,
-    target: int | Integers,
-    kappa: float | Floats,
-    beta: float | None = None,
-) -> Marks:
-    """Steps whose tiles suffice for the target and without which the prediction flips.
-
-    ``inserted`` are the probabilities ``[..., K, C]`` of the top K tiles alone, ``deleted`` those
-    without them. With ``beta`` the target's probability must fall to that instead of the flip.
-    """
-    sufficient = sufficient_steps(inserted, target, kappa)
-    if beta is None:
-        flipped = deleted.argmax(axis=-1) != np.asarray(target)[..., None]
-    else:
-        flipped = followed_class(deleted, target) <= beta
-    steps: Marks = sufficient & flipped
-    return steps
-
-
-def shared_counts(insert_ks: Integers, delete_ks: Integers) -> tuple[Integers, Integers, Integers]:
-    """Counts known in both directions, and their rows in the insertion and the deletion curve.
-
-    Deletion of nothing, K = 0, is no candidate. Without any tile to delete there is no shared
-    count, as on a slide of one tile; any other pair of curves must share at least one.
-    """
-    shared, rows, places = np.intersect1d(
-        insert_ks, delete_ks, assume_unique=True, return_indices=True
-    )
-    fix = "measure insertion and deletion at the same counts"
-    possible = shared.size or not (delete_ks > 0).any()
-    inputs.require(possible, "delete_ks", "shares no count with insert_ks", fix)
-    return shared, rows, places
+NOTHING_SHARED = (
+    "shares no count with insert_ks", "measure insertion and deletion at the same counts",
+)  # fmt: skip
 
 
 def beta_bound(beta: float | None) -> float | None:
@@ -94,15 +62,18 @@ def _one_slide(
     beta: float | None,
 ) -> tuple[int | None, int | None]:
     """Decisive K and stable decisive K of one slide."""
-    inserted, insert_counts, followed = inputs.curve(insert_probs, insert_ks, target)
+    inserted, insert_counts, aim = inputs.curve(insert_probs, insert_ks, target)
     deleted, delete_counts, _ = inputs.curve(delete_probs, delete_ks, target, lowest=0)
     alike = inserted.shape[1] == deleted.shape[1]
     what = f"has {deleted.shape[1]} classes, insert_probs {inserted.shape[1]}"
     inputs.require(alike, "delete_probs", what, "use one classifier")
-    shared, rows, places = shared_counts(insert_counts, delete_counts)
-    steps = decisive_steps(
-        inserted[rows], deleted[places], followed, inputs.threshold(kappa), beta_bound(beta)
+    shared, rows, places = np.intersect1d(
+        insert_counts, delete_counts, assume_unique=True, return_indices=True
     )
+    possible = shared.size or not (delete_counts > 0).any()  # one tile leaves none to delete
+    inputs.require(possible, "delete_ks", *NOTHING_SHARED)
+    sufficient = followed(inserted[rows], aim).sure(inputs.threshold(kappa))
+    steps = sufficient & followed(deleted[places], aim).lost(beta_bound(beta))
     if not shared.size:
         return None, None
     return count_or_none(first_crossing(steps, shared)), count_or_none(stable_from(steps, shared))
@@ -250,12 +221,6 @@ class DecisivePoints:
         marks: Marks = self.outcome == "beyond"
         return marks
 
-    @property
-    def flip_back_share(self) -> float:
-        """Share of the slides with a decisive K whose conditions fail again; NaN without any."""
-        found = reached(self.count)
-        return float(self.flips_back[found].mean()) if found.any() else float("nan")
-
 
 def decisive_points(
     insert: Sequence[Stack],
@@ -280,60 +245,41 @@ def decisive_points(
     >>> points.count.tolist(), points.outcome.tolist()
     ([2.0, nan], ['count', 'not assessable'])
     """
-    followed = inputs.class_indices(targets, "targets")
+    n_classes = [part.probs.shape[2] for part in (*insert, *delete)]
+    alike = len(set(n_classes)) < 2
+    inputs.require(alike, "delete", "has other classes than insert", "use one classifier")
+    aims = inputs.class_indices(targets, "targets", *n_classes[:1])
     sizes = inputs.as_counts(n_tiles, "n_tiles")
-    n_slides = inputs.same_length(targets=followed, n_tiles=sizes)
+    n_slides = inputs.same_length(targets=aims, n_tiles=sizes)
     needed = inputs.thresholds(kappa, n_slides)
     ceiling, bound = inputs.as_int(k_max, "k_max"), beta_bound(beta)
-    count, stable = np.full((2, n_slides), np.nan)
-    measured = sizes == 1
-    for rows, inserted, deleted in _pairs(insert, delete, n_slides):
-        inputs.class_indices(followed[rows], "targets", inserted.probs.shape[2])
-        in_bag = inserted.ks[-1] <= sizes[rows].min() and deleted.ks[-1] < sizes[rows].min()
-        what, fix = "holds a count beyond the bag", "insert up to N tiles, delete up to N - 1"
-        inputs.require(in_bag, f"slide {rows[sizes[rows].argmin()]}, ks", what, fix)
-        with inputs.located(f"slide {rows[0]}, "):
-            shared, kept, left = shared_counts(inserted.ks, deleted.ks)
-        kept, left, shared = (part[shared <= ceiling] for part in (kept, left, shared))
-        if shared.size:
-            both = _at(inserted.probs, kept), _at(deleted.probs, left)
-            steps = decisive_steps(*both, followed[rows], needed[rows], bound)
-            count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
-            measured[rows] = True
+    for parts, last in ((insert, sizes), (delete, sizes - 1)):
+        for part in parts:
+            smallest = part.rows[last[part.rows].argmin()]
+            what, fix = "holds a count beyond the bag", "insert up to N tiles, delete up to N - 1"
+            inputs.require(part.ks[-1] <= last[smallest], f"slide {smallest}, ks", what, fix)
+
+    ks = np.unique(np.concatenate([np.array([1]), *(part.ks for part in delete)]))
+    ks = ks[ks > 0]  # deletion of nothing is no candidate
+    kept, rest = followed_at(insert, aims, ks), followed_at(delete, aims, ks)
+    deleted = ~np.isnan(rest.confidence)
+    known = deleted & ~np.isnan(kept.confidence)
+    inserted = np.isin(np.arange(n_slides), np.concatenate([[-1], *(one.rows for one in insert)]))
+    apart = inserted & deleted.any(axis=1) & ~known.any(axis=1)
+    inputs.require(not apart.any(), f"slide {apart.argmax()}, delete_ks", *NOTHING_SHARED)
+    known &= ks <= ceiling
+    measured = known.any(axis=1) | (sizes == 1)
     what = "has no count up to K_max known in both directions"
     fix = "measure insertion and deletion"
     inputs.require(measured.all(), f"slide {measured.argmin()}", what, fix)
+
+    steps = known & kept.sure(needed[:, None]) & rest.lost(bound)
+    count = first_crossing(steps, ks)
+    last_failing = np.max(ks * (known & ~steps), axis=1, initial=0)
+    stable = first_crossing(steps & (ks > last_failing[:, None]), ks)
     conditions = [reached(count), sizes == 1, sizes - 1 > ceiling]
     outcome = np.select(conditions, ["count", "not assessable", "beyond"], default="none")
     return DecisivePoints(count, stable, outcome, reached(count) & (stable != count))
-
-
-def _at(probs: Floats, steps: Integers) -> Floats:
-    """``[B, K', C]`` curves at increasing steps; neighbouring ones are not copied."""
-    first, last = int(steps[0]), int(steps[-1])
-    run: slice | Integers = slice(first, last + 1) if last - first < len(steps) else steps
-    return probs[:, run]
-
-
-def _pairs(
-    insert: Sequence[Stack], delete: Sequence[Stack], n_slides: int
-) -> Iterator[tuple[Integers, Stack, Stack]]:
-    """Slides that share both their insertion and their deletion counts, with their curves."""
-    part_of, place_of = np.full((2, n_slides), -1)
-    for index, part in enumerate(delete):
-        part_of[part.rows], place_of[part.rows] = index, np.arange(len(part.rows))
-    for part in insert:
-        partners = part_of[part.rows]
-        for index in np.unique(partners[partners >= 0]):
-            chosen, other = partners == index, delete[index]
-            if np.array_equal(part.rows, other.rows):
-                rows, inserted, deleted = part.rows, part.probs, other.probs
-            else:
-                rows = part.rows[chosen]
-                inserted, deleted = part.probs[chosen], other.probs[place_of[rows]]
-            alike = inserted.shape[2] == deleted.shape[2]
-            inputs.require(alike, "delete", "has other classes than insert", "use one classifier")
-            yield rows, Stack(rows, part.ks, inserted), Stack(rows, other.ks, deleted)
 
 
 def classes_without_decisive_sets(

@@ -14,17 +14,11 @@ from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.curve import Stack, area_over_counts, fill, followed_class
+from foci.metrics.curve import Stack, area_over_counts, followed, followed_at
 from foci.metrics.inputs import Floats, Integers, defined_mean
 
 PAPER_COUNTS = (16, 32, 64, 128, 256)
 """Deletion counts of the paper's Faithfulness AUC."""
-
-
-def drops_from_full(full: Floats, probs: Floats, target: int | Integers) -> Floats:
-    """Target's probability in the full bags ``[..., C]`` minus the curves' ``[..., K, C]``."""
-    before = np.take_along_axis(full, np.asarray(target)[..., None], axis=-1)
-    return before - followed_class(probs, target)
 
 
 @card(
@@ -49,8 +43,10 @@ def deletion_drop(
     >>> deletion_drop([0.25, 0.75], [[0.5, 0.5], [0.75, 0.25]], ks=[16, 32], target=1).tolist()
     [0.25, 0.5]
     """
-    curve, _, followed = inputs.curve(probs, ks, target, lowest=0)
-    return drops_from_full(inputs.full_bag(full, curve.shape[1]), curve, followed)
+    curve, _, aim = inputs.curve(probs, ks, target, lowest=0)
+    whole = inputs.full_bag(full, curve.shape[1])
+    drops: Floats = whole[aim] - followed(curve, aim).confidence
+    return drops
 
 
 @card(
@@ -96,15 +92,10 @@ def drops_on_grid(
     array([[0.25, 0.5 ],
            [0.25,  nan]])
     """
-    full_probs, followed = inputs.full_bags(full, targets)
+    full_probs, aims = inputs.full_bags(full, targets)
     wanted = inputs.increasing(grid, lowest=0, name="grid")
-
-    def drops_of(part: Stack) -> Floats:
-        drops = drops_from_full(full_probs[part.rows], part.probs, followed[part.rows])
-        place = np.minimum(np.searchsorted(part.ks, wanted), len(part.ks) - 1)
-        return np.where(part.ks[place] == wanted, drops[:, place], np.nan)
-
-    return fill(stacks, (len(followed), len(wanted)), drops_of)
+    whole = followed(full_probs, aims).confidence
+    return whole[:, None] - followed_at(stacks, aims, wanted).confidence
 
 
 def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:

@@ -5,7 +5,7 @@ Each has an interval by resampling patients: all slides of a patient are drawn t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.cohort import binary_auc
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
-from foci.metrics.stats import Interval, Weights, case_draws, draws_between, percentile_interval
+from foci.metrics.stats import Interval, Weights, weighted_interval
 
 _AT_ONCE = 2**22  # weights of slides that are looked at in one go, 32 MiB as counts
 
@@ -110,67 +110,43 @@ def constant_labels(labels: ArrayLike) -> Marks:
 
 
 def macro_auc_interval(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    cases: Sequence[Any],
-    *,
-    n_boot: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
+    scores: ArrayLike, labels: ArrayLike, cases: Sequence[Any], **drawn: Any
 ) -> Interval:
-    """:func:`macro_auc` with its interval over patients.
+    """:func:`macro_auc` with its interval over patients, drawn as in :func:`weighted_interval`.
 
     All labels of all slides of a patient are drawn together. A label that is constant in a draw is
     left out of it.
     """
     f, y = _labelled(scores, labels)
-    parts = _drawn_slides(cases, len(f), n_boot, seed)
-    draws = np.concatenate([_macro_aucs(f, y, part.astype(np.int64)) for part in parts])
-    return percentile_interval(macro_auc(f, y), draws_between(draws, cases), level)
+
+    def statistic(weights: Weights) -> Floats:
+        return _macro_aucs(f, y, weights.astype(np.int64))
+
+    return weighted_interval(statistic, cases, at_once=_AT_ONCE, **drawn)
 
 
 def c_index_interval(
-    risk: ArrayLike,
-    time: ArrayLike,
-    event: ArrayLike,
-    cases: Sequence[Any],
-    *,
-    n_boot: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
+    risk: ArrayLike, time: ArrayLike, event: ArrayLike, cases: Sequence[Any], **drawn: Any
 ) -> Interval:
-    """:func:`c_index` with its interval over patients."""
+    """:func:`c_index` with its interval over patients, drawn as in :func:`weighted_interval`."""
     f, t, seen = _survival(risk, time, event)
-    parts = _drawn_slides(cases, len(f), n_boot, seed)
-    draws = np.concatenate([_concordance(f, t, seen, part) for part in parts])
-    return percentile_interval(c_index(f, t, seen), draws_between(draws, cases), level)
+
+    def statistic(weights: Weights) -> Floats:
+        return _concordance(f, t, seen, weights)
+
+    return weighted_interval(statistic, cases, at_once=_AT_ONCE, **drawn)
 
 
 def r_squared_interval(
-    predicted: Floats,
-    value: Floats,
-    cases: Sequence[Any],
-    *,
-    n_boot: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
+    predicted: Floats, value: Floats, cases: Sequence[Any], **drawn: Any
 ) -> Interval:
-    """:func:`r_squared` with its interval over patients."""
-    n_slides = len(predicted)
-    times = (own for part in _drawn_slides(cases, n_slides, n_boot, seed) for own in part)
-    rows = (np.repeat(np.arange(n_slides), own) for own in times)
-    draws = np.array([r_squared(predicted[own], value[own]) for own in rows])
-    return percentile_interval(r_squared(predicted, value), draws_between(draws, cases), level)
+    """:func:`r_squared` with its interval over patients, drawn as in :func:`weighted_interval`."""
 
+    def statistic(weights: Weights) -> Floats:
+        rows = (np.repeat(np.arange(len(predicted)), own) for own in weights)
+        return np.array([r_squared(predicted[own], value[own]) for own in rows])
 
-def _drawn_slides(
-    cases: Sequence[Any], n_slides: int, n_boot: int, seed: int
-) -> Iterator[NDArray[Any]]:
-    """How often each slide is in a draw of patients, ``[B, S]``, some of the draws at a time."""
-    case, weights = case_draws(cases, n_slides, n_boot, seed)
-    rows = max(1, _AT_ONCE // n_slides)
-    for start in range(0, n_boot, rows):
-        yield weights[start : start + rows, case]
+    return weighted_interval(statistic, cases, at_once=_AT_ONCE, **drawn)
 
 
 def _survival(

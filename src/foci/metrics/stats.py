@@ -295,19 +295,35 @@ def median_interval(
     return percentile_interval(float(np.median(numbers)), draws_between(draws, cases), level)
 
 
-def spearman_interval(
-    first: ArrayLike,
-    second: ArrayLike,
+def weighted_interval(
+    statistic: Callable[[Weights], Floats],
     cases: Sequence[Any] | NDArray[Any],
     *,
     n_boot: int = 2000,
     level: float = 0.95,
     seed: int = 0,
+    at_once: int = _AT_ONCE,
+) -> Interval:
+    """A number of a cohort with its bootstrap interval over patients.
+
+    ``statistic`` is the number ``[B]`` of the cohort in which slide s counts ``weights[:, s]``
+    times: as often as its patient is drawn. ``at_once`` weights are looked at together.
+    """
+    case, weights = case_draws(cases, len(cases), n_boot, seed)
+    estimate = statistic(np.ones((1, len(case)), dtype=np.uint8))
+    rows = max(2, at_once // len(case))
+    parts = (weights[start : start + rows, case] for start in range(0, len(weights), rows))
+    draws = np.concatenate([statistic(own) for own in parts])
+    return percentile_interval(float(estimate[0]), draws_between(draws, cases), level)
+
+
+def spearman_interval(
+    first: ArrayLike, second: ArrayLike, cases: Sequence[Any] | NDArray[Any], **drawn: Any
 ) -> Interval:
     """Rank correlation of two numbers per slide, with its bootstrap interval over patients.
 
-    A slide counts as often as its patient is drawn, and ranks are those within the draw; ties
-    share their mean rank. NaN where one of the numbers is the same on all slides.
+    Ranks are those within the draw; ties share their mean rank. NaN where one of the numbers is the
+    same on all slides. ``drawn`` as in :func:`weighted_interval`.
 
     >>> spearman_interval([1.0, 2.0, 3.0], [2.0, 4.0, 9.0], cases=["a", "b", "c"]).estimate
     1.0
@@ -315,13 +331,10 @@ def spearman_interval(
     columns = [
         inputs.as_float_array(one, name) for one, name in ((first, "first"), (second, "second"))
     ]
-    inputs.same_length(first=columns[0], second=columns[1])
-    case, weights = case_draws(cases, len(columns[0]), n_boot, seed)
-    estimate = _weighted_spearman(columns, np.ones((1, len(case))))
-    rows = max(2, _AT_ONCE // len(case))
-    parts = (weights[start : start + rows, case] for start in range(0, len(weights), rows))
-    draws = np.concatenate([_weighted_spearman(columns, own.astype(np.float64)) for own in parts])
-    return percentile_interval(float(estimate[0]), draws_between(draws, cases), level)
+    inputs.same_length(first=columns[0], second=columns[1], cases=cases)
+    return weighted_interval(
+        lambda weights: _weighted_spearman(columns, weights.astype(np.float64)), cases, **drawn
+    )
 
 
 def _weighted_spearman(columns: Sequence[Floats], weights: Floats) -> Floats:

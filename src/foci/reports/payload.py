@@ -20,9 +20,10 @@ from pydantic import BaseModel
 
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
 from foci.audits.folder import stored_columns
-from foci.audits.measure import MeasuredSlides, Threshold, followed
+from foci.audits.measure import MeasuredSlides, Threshold
 from foci.audits.records import Carried, RankingNumbers, plain
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import RANDOM, AuditSettings, View
+from foci.metrics.curve import count_or_none, followed
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,
@@ -48,8 +49,6 @@ from foci.reports.models import (
 from foci.reports.text import plain_name
 from foci.slides.find import THUMBNAILS, read_thumbnails
 from foci.words import ANY_FLOAT
-
-RANDOM = "random"
 
 DETAIL_BYTES = 1_650_000
 """Limit for the slide table and the curves of single slides; page and script come on top."""
@@ -517,11 +516,6 @@ def falls_back_at(curve: Curve, target: int, kappa: float, first: int | None) ->
         return None
     below = (curve.ks > first) & ~followed(curve.probs, target).sure(kappa)
     return int(curve.ks[below][0]) if below.any() else None
-
-
-def count_or_none(count: float) -> int | None:
-    """A count of tiles; None for NaN, where there is none."""
-    return None if np.isnan(count) else int(count)
 
 
 def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:

@@ -27,9 +27,9 @@ from foci.audits.records import (
 from foci.audits.settings import NATIVE, AuditSettings, View
 from foci.metrics import seed_spread
 from foci.reports.models import AuditPayload, Fate
-from foci.words import PLAIN_NAMES, counted, decimals, in_percent, p_value
+from foci.words import MINUS, PLAIN_NAMES, counted, decimals, in_percent, p_value, signed
 
-NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+NOTHING = "\N{EN DASH}"
 
 LINE = (
     "A rationale found here is model-sufficient: it suffices for this classifier. "
@@ -44,16 +44,6 @@ def fixed(value: float | None, digits: int = 3) -> str:
     ('−0.25', '0.00', '–')
     """
     return NOTHING if value is None else decimals(value, digits).replace("-", MINUS)
-
-
-def signed(value: float, digits: int = 2) -> str:
-    """Format with a sign: of a difference, or of a net share.
-
-    >>> signed(0.25), signed(-0.25), signed(-0.001)
-    ('+0.25', '−0.25', '0.00')
-    """
-    text = fixed(value, digits)
-    return f"+{text}" if float(text.replace(MINUS, "-")) > 0 else text
 
 
 def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str:

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from foci.audits import RankedTiles, StoredAudit
-from foci.audits.measure import followed
 from foci.audits.settings import View
 from foci.errors import FociError
 from foci.exports.tables import corners_of
-from foci.metrics.curve import reached
+from foci.metrics.curve import followed, reached
 from foci.reports.payload import SlideDetails, cohort_payload
 from foci.reports.text import LINE, answers
 from foci.reveal import Direction

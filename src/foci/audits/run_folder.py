@@ -34,6 +34,7 @@ from foci.audits.folder import (
     SELECTORS,
     SLIDE_SCHEMA,
     SLIDES,
+    SOMETIMES,
     SUFFIXES,
     SUMMARY,
     TABLE_FILES,
@@ -73,9 +74,9 @@ _OWN = "|".join(
         _OWN_PARTS,
         *map(re.escape, (SLIDES, SUMMARY)),
         # pages at other settings than the audit's have them in their names
-        r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html",
+        r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label|-class)?\.html",
         *(f"{_SEED}/{re.escape(name)}" for name in saved.FILES),
-        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, TRUTH_TABLE)),
+        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, *SOMETIMES, TRUTH_TABLE)),
         rf"{THUMBNAILS}/([^/]+\.jpg|{re.escape(INDEX)})",
     ]
 )
@@ -96,7 +97,6 @@ def locked_run_folder(
     selectors that were fitted stay, with the manifest that they need.
     """
     existed = folder.exists()
-    state_of(folder, inputs, versions, force=force)  # raises before anything is changed
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with alone_in(folder):
@@ -237,11 +237,6 @@ class Shards:
     def intact(self, receipt: Receipt) -> bool:
         """Whether the parts are there, as they were written."""
         return not changed_files(self.folder, receipt.files)
-
-    def reopen(self, shard: int) -> None:
-        """A shard is to be computed again: it is complete no longer."""
-        if self.complete(shard):
-            self.receipt_path(shard).unlink()
 
     @contextlib.contextmanager
     def claimed(self, shard: int) -> Iterator[bool]:

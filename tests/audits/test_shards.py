@@ -20,9 +20,9 @@ from foci.audits.folder import (
 )
 from foci.audits.jobs import RankingJob
 from foci.audits.measure import measure_slides
-from foci.audits.parts import RevealedSlide, Shards
 from foci.audits.reveal import ShardReveal, SlideReveal
-from foci.errors import CohortError, FociError
+from foci.audits.run_folder import RevealedSlide, Shards
+from foci.errors import FociError
 from tests.bit_flips import flipped
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read
@@ -132,13 +132,6 @@ def test_a_large_slide_has_a_row_group_of_its_own(sizes: list[int], groups: list
         for i, n in enumerate(sizes)
     ]
     assert [len(table) for table in ranked_groups(slides)] == groups
-
-
-def test_nothing_to_join(files: Path, tmp_path: Path) -> None:
-    shards = write(files, tmp_path / "made", ("bad",))
-    assert shards.receipt(0).files == {}
-    with pytest.raises(CohortError, match=r"no slide that can be audited \(is cut\)"):
-        shards.finish(1, ["bad"], [])
 
 
 def test_nobody_is_lost(files: Path, tmp_path: Path) -> None:
