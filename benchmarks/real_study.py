@@ -2,18 +2,25 @@
 
 Takes the folder in which ``backbone_table.py --data FILE --tiles FILE`` left its cohorts and its
 classifiers. Then ``foci study run OUT/paper`` and ``foci study tables OUT/paper``, and
-the same for ``foci``; ``study_rows.py OUT`` writes the files of the appendix.
+the same for ``foci``; ``study_rows.py OUT`` writes the files of the appendix. That on the cohorts
+themselves, ``docs/appendix/cohorts.csv``, is written here.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from backbone_table import QUICK
+from foci.bags import Cohort
+from foci.bags.tables import write_csv
+
+FACTS = Path(__file__).parents[1] / "docs/appendix/cohorts.csv"
 
 COHORTS = {"nsclc": "lung", "brca": "brca", "lc25000": "lc25000"}
 """Name in the study, and folder."""
@@ -51,6 +58,23 @@ def main() -> None:
         folder = options.out / made["profile"]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "study.yaml").write_text(yaml.safe_dump(made, sort_keys=False))
+    rows = [facts(name, options.folder / folder) for name, folder in COHORTS.items()]
+    write_csv(FACTS, list(rows[0]), rows)
+
+
+def facts(name: str, folder: Path) -> dict[str, str]:
+    """Slides in every split, the size of the test slides, and how much of them 32 tiles are."""
+    cohort = Cohort.read(folder / "features", folder / "cohort.csv")
+    splits = Counter(slide.split for slide in cohort)
+    bags = [cohort.store.bag(slide) for slide in cohort if slide.split == "test"]
+    sizes = np.array([len(bag) for bag in bags])
+    return {
+        "cohort": name,
+        **{split: str(splits[split]) for split in ("train", "val", "test")},
+        "features of a tile": str(bags[0].features.shape[1]),
+        "median tiles, test": f"{np.median(sizes):g}",
+        "32 tiles of a slide (%)": f"{100 * np.minimum(32 / sizes, 1).mean():.2f}",
+    }
 
 
 def study(profile: str, options: argparse.Namespace) -> dict[str, Any]:

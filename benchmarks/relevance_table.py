@@ -3,8 +3,8 @@
 Takes folders of models COHORT-MODEL-PRESET-SEED beside their cohorts (``backbone_table.py`` and
 ``outcome_models.py`` train such) and measures every ranking on the same test slides, at most 60 of
 a cohort, 36 where a model has no closed form. Each model's numbers are kept in FOLDER/relevance, so
-that a killed run resumes. Writes docs/appendix/relevance.csv and prints two Markdown tables: the
-gains, and which of two methods gains more.
+that a killed run resumes. Writes docs/appendix/relevance.csv, the gains, and relevance-pairs.csv
+beside it, by how much each method gains more than another; prints the gains as a Markdown table.
 
 - A slide is followed towards the class, or the side of the cut, that the model says. Gains are in
   log-odds, or in interquartile ranges of a risk or a number.
@@ -24,7 +24,6 @@ import argparse
 import itertools
 import json
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,7 @@ Floats = NDArray[np.float64]
 Cell = tuple[str, str, str]
 """Cohort, output and model."""
 
-TABLE = Path(__file__).parents[1] / "docs/appendix/relevance.csv"
+APPENDIX = Path(__file__).parents[1] / "docs/appendix"
 OUTCOMES = {
     "cox": Outcomes("survival", ("days", "died")),
     "regression": Outcomes("value", ("score",)),
@@ -77,6 +76,9 @@ METHODS = {
 COLUMNS = (
     "cohort", "output", "model", "method", "slides", "patients", "seeds", "gain", "low", "high",
     "seed 0", "seed 1", "seed 2", "always upward", "in probabilities",
+)  # fmt: skip
+PAIR_COLUMNS = (
+    "cohort", "output", "model", "method", "other method", "difference", "low", "high",
 )  # fmt: skip
 UNSIGNED = ("squared gradient", "attention", "rollout", "random")
 """Scores that are the same whichever side is followed."""
@@ -220,8 +222,8 @@ def attention_rollout(bag: EmbeddedBag) -> Tensor:
 
 
 def print_and_write(cells: dict[Cell, list[list[dict[str, Any]]]]) -> None:
-    """One row per cohort, output and model; then pairs of methods."""
-    rows, sure = [], Counter[tuple[str, str]]()
+    """One row per cohort, output, model and method; one per pair of methods."""
+    rows, pairs = [], []
     print("\n| cohort | output | model | seeds | " + " | ".join(METHODS) + " |")
     print("|" + "---|" * (4 + len(METHODS)))
     for cell, seeds in sorted(cells.items()):
@@ -242,15 +244,14 @@ def print_and_write(cells: dict[Cell, list[list[dict[str, Any]]]]) -> None:
                    f"{likely[:, :, place].mean():.4f}")  # fmt: skip
             rows.append(dict(zip(COLUMNS, map(str, row), strict=True)))
         print("| " + " | ".join((*cell, str(len(seeds)), *shown.values())) + " |")
-        first, second = zip(*itertools.permutations(range(len(methods)), 2), strict=True)
+        first, second = zip(*itertools.combinations(range(len(methods)), 2), strict=True)
         gaps = own.mean(axis=0)[:, first] - own.mean(axis=0)[:, second]
         for a, b, gap in zip(first, second, mean_intervals(gaps, cases), strict=True):
-            sure[methods[a], methods[b]] += gap.low > 0
-    write_csv(TABLE, COLUMNS, rows)
-    print("\nIn how many of the rows the method of the line surely gains more, interval above 0:\n")
-    print("| | " + " | ".join(METHODS) + " |\n|" + "---|" * (1 + len(METHODS)))
-    for a in METHODS:
-        print(f"| {a} | " + " | ".join(str(sure[a, b]) if a != b else "" for b in METHODS) + " |")
+            numbers = (f"{number:.4f}" for number in (gap.estimate, gap.low, gap.high))
+            pair = (*cell, methods[a], methods[b], *numbers)
+            pairs.append(dict(zip(PAIR_COLUMNS, pair, strict=True)))
+    write_csv(APPENDIX / "relevance.csv", COLUMNS, rows)
+    write_csv(APPENDIX / "relevance-pairs.csv", PAIR_COLUMNS, pairs)
 
 
 def gain_table(seeds: Sequence[list[dict[str, Any]]], what: str, upward: bool = False) -> Floats:

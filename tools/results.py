@@ -123,6 +123,9 @@ LUNG, BREAST, BAGS = "TCGA lung", "TCGA breast", "LC25000 bags"
 IN_STUDY = {LUNG: "NSCLC", BREAST: "BRCA", BAGS: "lc25000"}
 """Cohorts by their name in the files, with that in the tables of the study."""
 
+IN_RELEVANCE = {"embedded": "embedded", "lc25000": "bags", "lung": "lung"}
+IN_PAGE = {study.lower(): name for name, study in IN_STUDY.items()}
+
 NAMES = ("TransMIL", "ACMIL", "ABMIL", "CLAM-SB", "AttriMIL", "ASMIL", "MHIM-MIL")
 RANKINGS = ("native", "evidence", "selector", "random")
 
@@ -341,7 +344,6 @@ def relevance() -> str:
         "attention": "own map", "rollout": "rollout", "random": "random",
     }  # fmt: skip
     models = {"abmil": "ABMIL", "transmil": "TransMIL"}
-    cohorts = {"embedded": "embedded", "lc25000": "bags", "lung": "lung"}
     gains = {
         (row["model"], row["cohort"], row["method"], row["output"]): float(row["gain"])
         for row in rows_of("relevance.csv")
@@ -356,14 +358,14 @@ def relevance() -> str:
     rows = [
         [f"{shown}, {where}", *(cell(model, cohort, method) for method in methods)]
         for model, shown in models.items()
-        for cohort, where in cohorts.items()
+        for cohort, where in IN_RELEVANCE.items()
     ]
     return markdown(["", *methods.values()], rows)
 
 
 def relevance_notes() -> str:
     """What the gains say of evidence, of stand-ins and of the side that is followed."""
-    gains: dict[tuple[str, str], list[dict[str, str]]] = {}
+    gains: dict[tuple[str, str], Rows] = {}
     for row in rows_of("relevance.csv"):
         gains.setdefault((row["model"], row["method"]), []).append(row)
     single, evidence = (
@@ -379,6 +381,7 @@ def relevance_notes() -> str:
     )  # fmt: skip
     return "\n".join(
         (
+            f"- Test slides: {slides_and_trainings(gains)}.",
             f"- `evidence` has {between(shares)} of the gain of single tiles (ABMIL).",
             f"- **TransMIL's stand-in is no attention map**: surely below 0 in {below} of "
             f"{len(stand_in)}, rollout {holds(above, 'above 0 in all')}.",
@@ -389,6 +392,92 @@ def relevance_notes() -> str:
             "",
         )
     )
+
+
+def slides_and_trainings(gains: Mapping[tuple[str, str], Rows]) -> str:
+    """On how many slides and trainings each model's gains rest."""
+    found = []
+    for model, name in (("abmil", "ABMIL"), ("transmil", "TransMIL")):
+        rows = gains[model, "single tile"]
+        (slides,) = {row["slides"] for row in rows}
+        classes = [row for row in rows if row["output"] == "class"]
+        several = (
+            f"{IN_RELEVANCE[row['cohort']]} {row['seeds']}"
+            for row in classes
+            if row["seeds"] != "1"
+        )
+        found.append(
+            f"{slides} of each cohort for {name} (trainings: {', '.join(several)}; others 1)"
+        )
+    return ", ".join(found)
+
+
+def relevance_claims() -> str:
+    """XMIL's claims: in how many rows the patient interval of the difference excludes 0."""
+    differences = {
+        (*(row[key] for key in ("cohort", "output", "model", "method", "other method")),): (
+            float(row["low"]), float(row["high"])
+        )
+        for row in rows_of("relevance-pairs.csv")
+    }  # fmt: skip
+    asked = dict.fromkeys(key[:3] for key in differences)
+    maps = {"abmil": "attention", "transmil": "rollout"}
+    gradients = ("gradient x input", "squared gradient")
+
+    def beats(asked: tuple[str, ...], a: str, b: str) -> int:
+        """1 if the first method surely gains more, -1 if the other does."""
+        if (*asked, a, b) not in differences:
+            return -beats(asked, b, a)
+        low, high = differences[*asked, a, b]
+        return int(low > 0) - int(high < 0)
+
+    def cell(model: str, a: str, others: Callable[[str], Sequence[str]]) -> str:
+        found = [min(beats(row, a, b) for b in others(model)) for row in asked if row[2] == model]
+        contrary = f", contrary {found.count(-1)}" if -1 in found else ""
+        return f"{found.count(1)} of {len(found)}{contrary}"
+
+    claims: dict[str, tuple[str, Callable[[str], Sequence[str]]]] = {
+        "single tile beats attention and both gradients": (
+            "single tile", lambda model: (maps[model], *gradients),
+        ),
+        "integrated gradients beat attention": (
+            "integrated gradients", lambda model: (maps[model],),
+        ),
+        "... gradient x input": ("integrated gradients", lambda _: gradients[:1]),
+        "... squared gradient": ("integrated gradients", lambda _: gradients[1:]),
+        "single tile beats integrated gradients": (
+            "single tile", lambda _: ("integrated gradients",),
+        ),
+    }  # fmt: skip
+    rows = [
+        [claim, *(cell(model, a, others) for model in maps)]
+        for claim, (a, others) in claims.items()
+    ]  # fmt: skip
+    return markdown(["claim", "ABMIL", "TransMIL (attention: rollout)"], rows)
+
+
+def cohorts() -> str:
+    """What the study's cohorts hold."""
+    rows = {row["cohort"]: row for row in rows_of("cohorts.csv")}
+    about = {
+        "nsclc": ("LUAD against LUSC, split by patient into", "regions of 4,096 pixels", "HIPT"),
+        "brca": ("IDC against all other subtypes, split by patient into", "the same", "HIPT"),
+        "lc25000": ("bags of real lung tiles,", "224-pixel tiles", "EfficientNet-Lite0"),
+    }
+    slides, tiles, shares = ["slides"], ["tiles"], ["32 tiles are"]
+    for name, (what, size, encoder) in about.items():
+        row = rows[name]
+        splits = [int(row[split]) for split in ("train", "val", "test")]
+        slides.append(f"{sum(splits)}, {what} {' / '.join(map(str, splits))}")
+        tiles.append(
+            f"{size}, {int(row['features of a tile']):,}-wide {encoder} features, no coordinates; "
+            f"a median of {row['median tiles, test']} per test slide"
+        )
+        share = float(row["32 tiles of a slide (%)"])
+        shares.append(f"**{share:.0f} %** of a slide" if share > 50 else f"{share:.0f} %")
+    slides[-1] += "; a positive bag holds 0.5 to 3 % squamous tiles"
+    head = ["", *(f"{IN_PAGE[name]} (`{name}`)" for name in about)]
+    return markdown(head, [slides, tiles, shares])
 
 
 def finding() -> str:
@@ -542,6 +631,8 @@ TABLES = {
     "foci-notes": foci_notes,
     "relevance": relevance,
     "relevance-notes": relevance_notes,
+    "relevance-claims": relevance_claims,
+    "cohorts": cohorts,
     "efficiency": efficiency,
 }
 

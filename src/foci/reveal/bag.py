@@ -342,8 +342,10 @@ class EmbeddedBag:
         def closed_form() -> PrefixLogits:
             double = self._revealer.double(self.inputs[:1])
             blocks = torch.split(self.inputs, _EMBEDDED_AT_ONCE)
-            tokens = torch.cat([double.embed(to_model(block, double)) for block in blocks])
-            return PooledTiles(double, tokens) if pools(double) else PrefixReveal(double, tokens)
+            tokens = (double.embed(to_model(block, double)) for block in blocks)
+            if pools(double):
+                return PooledTiles(double, tokens)
+            return PrefixReveal(double, torch.cat(list(tokens)))
 
         counts = check_counts(ks, len(self), direction).to(self.features.device)
         prefixes = Prefixes.of(order.to(self.features.device), counts, direction)

@@ -22,7 +22,7 @@ Any other classifier forwards every subset.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TypeAlias, TypeGuard
 
@@ -81,13 +81,20 @@ class PooledTiles:
         values: ``[N, 1 or R, dv]`` what is pooled.
         dtype: Of the classifier, in which its readout computes.
         plus_one: Whether the softmax has 1 added to its denominator.
+
+    Args:
+        tokens: ``[N, d]``, or blocks of them, of which one at a time is held.
     """
 
-    def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
+    def __init__(self, backbone: PooledBackbone, tokens: Tensor | Iterable[Tensor]) -> None:
         project, self._readout = backbone.split()
-        self.dtype, self.plus_one = tokens.dtype, backbone.plus_one
-        self.attention = backbone.attend(tokens).double()
-        self.values = project(backbone.values(tokens)).double()
+        self.plus_one = backbone.plus_one
+        attention, values = [], []
+        for block in [tokens] if isinstance(tokens, Tensor) else tokens:
+            self.dtype = block.dtype
+            attention.append(backbone.attend(block).double())
+            values.append(project(backbone.values(block)).double())
+        self.attention, self.values = torch.cat(attention), torch.cat(values)
 
     def read(self, pooled: Tensor) -> Tensor:
         """Pooled values ``[..., R, dv]`` to logits ``[..., C]``."""
