@@ -18,8 +18,8 @@ from foci.reports.payload import (
     by_interest,
     map_side,
     payload,
-    slide_columns,
     slide_map,
+    slide_measures,
     to_json,
     within_bytes,
 )
@@ -176,7 +176,7 @@ def test_it_is_plain_json(data: AuditPayload) -> None:
 
 
 def test_the_table_holds_the_means_over_seeds(audit: StoredAudit) -> None:
-    measures = slide_columns(audit.measured(), audit.slides).measures["prediction"]
+    measures = slide_measures(audit.measured())["prediction"]
     for ranking in audit.curves.rankings:
         every = audit.curves.every_seed(ranking)
         for row in range(len(audit.slides)):

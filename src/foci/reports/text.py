@@ -290,10 +290,10 @@ def null_table(found: Answers) -> PlainTable | None:
     sampled = f"a sample of {slides}" if controls[0].sampled else slides
     note = (
         f"Each of {controls[0].n_maps} random directions in feature space is a map; the best has "
-        f"{signed(controls[0].best)}. Net share: slides on which the model loses more log-odds "
-        f"without the first tiles of an order than without random ones, minus those on which it "
-        f"loses less ({sampled}). p: one plus the maps that do as well, over one plus all maps. "
-        "The length of the feature stands beside them, without a vote."
+        f"{signed(controls[0].best)}. Net share: slides on which the model loses more "
+        "probability without the first tiles of an order than without random ones, minus those on "
+        f"which it loses less ({sampled}). p: one plus the maps that do as well, over one plus all "
+        "maps. The length of the feature stands beside them, without a vote."
     )
     return PlainTable("Beside maps that know nothing", head, tuple(rows), note)
 
