@@ -182,7 +182,10 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
     said += f"{_or_none(chart.count_at(chart.map, k))} of {counted(n, 'slide')}"
     if RANDOM in chart.lines:
         said += f"; as many random tiles on {_or_none(chart.count_at(RANDOM, k))}"
-    typical = "" if chart.typical is None else f"{counted_tiles(chart.typical)} on a typical slide"
+    typical = ""
+    if chart.typical is not None:  # of all slides, also of those that no first tiles carry
+        of_all = f" of all {n:,}" if n > 1 else ""
+        typical = f"{counted_tiles(chart.typical)} on a typical slide{of_all}"
     counts = []
     if chart.best is not None:
         counts = [f"{chart.count_at(chart.best, k):,} of {n:,}{typical and f', and {typical}'}"]
