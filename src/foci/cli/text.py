@@ -453,7 +453,7 @@ def _answers(summary: Summary, width: int) -> Text:
     return text
 
 
-def show_truth(audit: StoredAudit, echo: Callable[[str], Any] = typer.echo) -> None:
+def show_truth(audit: StoredAudit) -> None:
     """Print how the rankings compare with the truth, where there is one."""
     truth = audit.manifest.truth
     if truth is None:
@@ -480,4 +480,4 @@ def show_truth(audit: StoredAudit, echo: Callable[[str], Any] = typer.echo) -> N
         lines.append(
             f"  {name}: true tiles among the {among}; average precision {levels[0]} ({levels[1]})"
         )
-    echo("\n".join(printable(line) for line in lines) + "\n")
+    typer.echo("\n".join(printable(line) for line in lines) + "\n")

@@ -23,7 +23,8 @@ from foci.audits.truth import Truth
 from foci.bags.tables import write_csv
 from foci.errors import FociError, SlideError
 from foci.files.bounds import read_text
-from foci.reports.payload import by_interest, count_or_none
+from foci.metrics.curve import count_or_none
+from foci.reports.payload import by_interest
 from foci.reveal import Curve
 from foci.slides.find import read_thumbnails
 from foci.words import colour_of

@@ -24,6 +24,7 @@ from foci.audits.folder import stored_columns
 from foci.audits.measure import MeasuredSlides, Threshold, followed
 from foci.audits.records import Carried, RankingNumbers, plain
 from foci.audits.settings import AuditSettings, View
+from foci.metrics.curve import count_or_none
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,
@@ -343,14 +344,10 @@ def _spread(ranked: Sequence[int]) -> Iterator[int]:
         parts *= 2
 
 
-Measures = Mapping[View, dict[str, SlideMeasures]]
-"""Metrics of all slides, by view and ranking."""
-
-
 def slide_columns(
     measured: MeasuredSlides,
     slides: Sequence[AuditedSlide],
-    measures: Measures = MappingProxyType({}),
+    measures: Mapping[str, SlideMeasures] = MappingProxyType({}),
 ) -> SlideColumns:
     """Names, classes and tile counts of all slides, and their metrics where a page shows them."""
     table = measured.slides
@@ -368,37 +365,26 @@ def slide_columns(
     )
 
 
-def slide_measures(measured: MeasuredSlides) -> Measures:
-    """Metrics of every view and ranking; a slide without a label has None in the label view."""
-    return {
-        view: {name: _measures(measured, view, name) for name in measured.curves.rankings}
-        for view in measured.tables
-    }
+def slide_measures(measured: MeasuredSlides) -> dict[str, SlideMeasures]:
+    """Metrics of every ranking on every slide in the prediction view, averaged over its seeds."""
 
+    def mean(values: Floats) -> list[float | None]:
+        column: list[float | None] = rounded(defined_mean(values, axis=0), 5)
+        return column
 
-def _measures(measured: MeasuredSlides, view: View, ranking: str) -> SlideMeasures:
-    """Metrics of one ranking on every slide, averaged over its seeds."""
-    own, rows, n = measured.of(ranking, view), measured.rows(view), len(measured.slides)
-
-    def spread(values: Floats) -> list[float | None]:
-        column = np.full(n, np.nan)
-        column[rows] = defined_mean(values, axis=0)
-        spaced: list[float | None] = rounded(column, 5)
-        return spaced
-
-    unmeasured = np.full((1, len(rows)), np.nan)
-    decided = own.with_decisive
-    decisive = unmeasured if decided is None else decided.decisive
-    found = unmeasured if decided is None else (~np.isnan(decisive)).astype(np.float64)
-    return SlideMeasures(
-        k=spread(own.restricted),
-        reach=spread(own.reached),
-        falls_back=spread(own.reached * (own.stable != own.msk)),
-        decisive=spread(decisive),
-        found=spread(found),
-        aukc=spread(own.aukc),
-        faithfulness=spread(own.with_deletions.faithfulness),
-    )
+    found = {}
+    for ranking in measured.curves.rankings:
+        own = measured.of(ranking)
+        decided = own.with_decisive
+        decisive = np.full_like(own.restricted, np.nan) if decided is None else decided.decisive
+        counted = decisive if decided is None else (~np.isnan(decisive)).astype(np.float64)
+        found[ranking] = SlideMeasures(
+            k=mean(own.restricted),
+            reach=mean(own.reached),
+            decisive=mean(decisive),
+            found=mean(counted),
+        )
+    return found
 
 
 class SlideDetails:
@@ -540,11 +526,6 @@ def falls_back_at(curve: Curve, target: int, kappa: float, first: int | None) ->
         return None
     below = (curve.ks > first) & ~followed(curve.probs, target).sure(kappa)
     return int(curve.ks[below][0]) if below.any() else None
-
-
-def count_or_none(count: float) -> int | None:
-    """A count of tiles; None for NaN, where there is none."""
-    return None if np.isnan(count) else int(count)
 
 
 def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:

@@ -46,17 +46,17 @@ def fixed(value: float | None, digits: int = 3) -> str:
     return NOTHING if value is None else decimals(value, digits).replace("-", MINUS)
 
 
-def signed(value: float, digits: int = 2) -> str:
+def signed(value: float) -> str:
     """Format with a sign: of a difference, or of a net share.
 
     >>> signed(0.25), signed(-0.25), signed(-0.001)
     ('+0.25', '−0.25', '0.00')
     """
-    text = fixed(value, digits)
+    text = fixed(value, 2)
     return f"+{text}" if float(text.replace(MINUS, "-")) > 0 else text
 
 
-def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str:
+def signed_spread(low: float | None, high: float | None) -> str:
     """Format the ends of an interval, each with its sign.
 
     >>> signed_spread(-0.1, 0.25)
@@ -64,7 +64,7 @@ def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str
     """
     if low is None or high is None:
         return ""
-    return f"{signed(low, digits)} to {signed(high, digits)}"
+    return f"{signed(low)} to {signed(high)}"
 
 
 def tiles(value: float | None) -> str:
@@ -107,7 +107,7 @@ def percent_ends(interval: Interval) -> str:
     return f"{ends}%" if ends else ""
 
 
-def with_spread(interval: Interval | None, digits: int = 1) -> str:
+def with_spread(interval: Interval | None) -> str:
     """Format an estimate with the ends of its interval.
 
     >>> with_spread(Interval(estimate=2.0, low=-1.0, high=3.5))
@@ -115,8 +115,8 @@ def with_spread(interval: Interval | None, digits: int = 1) -> str:
     """
     if interval is None or interval.estimate is None:
         return NOTHING
-    ends = spread(interval, digits)
-    return fixed(interval.estimate, digits) + (f" ({ends})" if ends else "")
+    ends = spread(interval)
+    return fixed(interval.estimate, 1) + (f" ({ends})" if ends else "")
 
 
 def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
