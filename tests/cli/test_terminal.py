@@ -267,25 +267,30 @@ def test_an_interrupt_is_no_error(foci: Foci, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are handled")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("moment", ["options are read", "torch is loaded", "slides are computed"])
 def test_a_signal_is_answered_by_one_line_with_two_workers(
-    tmp_path: Path, number: signal.Signals, seconds: float
+    tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
     """While options are read, while torch is loaded, here and for the workers, and later."""
     files = make_files(tmp_path)
     backbones.save(model(), files / "model", classes=["a", "b"])
     command = [sys.executable, "-m", "foci", "audit", "--model", "model", "--features", "features"]
     command += ["--labels", "labels.csv", "--out", "out", "--workers", "2"]
-    command += ["--set", "random_orders=10000"]
+    command += ["--rankings", "native,random", "--set", "random_orders=10000"]
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test in the background ignores it
     with subprocess.Popen(
         command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     ) as process:  # fmt: skip
         signal.signal(signal.SIGINT, before)
-        while not _handles(process.pid, signal.SIGTERM):
+        has_come: dict[str, Callable[[], bool]] = {
+            "options are read": lambda: _handles(process.pid, signal.SIGTERM),
+            "torch is loaded": lambda: "libtorch" in Path(f"/proc/{process.pid}/maps").read_text(),
+            "slides are computed": (files / "out" / "parts").exists,
+        }
+        while not has_come[moment]():
+            assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(seconds)
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
