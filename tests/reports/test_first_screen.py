@@ -14,10 +14,10 @@ from foci.reports.text import fate_in_words
 from tests.reports.conftest import NATIVE
 
 
-def with_answer(audit: StoredAudit, map_: str, order: str = "headroom") -> Summary:
+def with_answer(audit: StoredAudit, map_: str) -> Summary:
     """The summary as if the rules had answered otherwise."""
     stored: dict[str, Any] = audit.summary.model_dump()
-    stored["answers"]["map"]["answer"], stored["answers"]["order"]["answer"] = map_, order
+    stored["answers"]["map"]["answer"], stored["answers"]["order"]["answer"] = map_, "headroom"
     return Summary.model_validate(stored)
 
 
