@@ -28,6 +28,7 @@ from foci.cli.terminal import logged, messages, prepared, safe, say_next, starti
 from foci.errors import LONGEST, FociError, printable
 from foci.progress import showing
 from tests.cli.invoke import RUNS, Foci, short_run
+from tests.kill_workers import alive
 from tests.makers import features as write
 from tests.makers.audits import model
 from tests.makers.cohorts import make_files
@@ -297,7 +298,7 @@ def test_a_signal_is_answered_by_one_line_with_two_workers(
     assert said.splitlines()[-1].startswith("foci: stopped")
     assert len(said.splitlines()) == 1
     end = time.monotonic() + 15
-    while left := _alive(process.pid):
+    while left := alive(process.pid):
         assert time.monotonic() < end, left
         time.sleep(0.2)
 
@@ -364,13 +365,6 @@ def _handles(process: int, number: signal.Signals) -> bool:
     status = Path(f"/proc/{process}/status").read_text()
     caught = int(re.search(r"^SigCgt:\t(\w+)$", status, re.MULTILINE)[1], 16)  # type: ignore[index]
     return bool(caught >> (number - 1) & 1)
-
-
-def _alive(group: int) -> list[str]:
-    """Processes of a group that have not ended."""
-    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    return [row[2] for row in rows if int(row[0]) == group and not row[1].startswith("Z")]
 
 
 def test_a_path_that_is_no_utf8_is_one_line(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 
 from playwright.sync_api import expect
 
+from tests.makers.colours import contrast, luminance
 from tests.reports.browser import AXE, THEMES, Open, findings
 
 SLIDE = "TCGA-60-4010"
@@ -95,12 +96,6 @@ def test_the_slider_lies_under_its_count(visit: Open, width: int) -> None:
         assert thumb == pytest.approx(line["x"] + 1, abs=1.5), key
 
 
-def luminance(colour: str) -> float:
-    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_outlines_of_tiles_stand_out(visit: Open, dark: bool) -> None:
     tab = visit(**of_width(1280, dark=dark))
@@ -112,10 +107,9 @@ def test_outlines_of_tiles_stand_out(visit: Open, dark: bool) -> None:
             return getComputedStyle(probe).color;
         })"""
     )
-    outline, *grounds = map(luminance, colours)
-    for ground in grounds:
-        light, low = max(outline, ground), min(outline, ground)
-        assert (light + 0.05) / (low + 0.05) >= 3
+    shares = [[int(part) / 255 for part in re.findall(r"\d+", colour)[:3]] for colour in colours]
+    outline, *grounds = map(luminance, shares)
+    assert all(contrast(outline, ground) >= 3 for ground in grounds)
 
 
 def test_a_filter_to_nothing_says_so(visit: Open) -> None:
