@@ -273,9 +273,9 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
         at = chart.ks.index(max(count for count in chart.ks if count <= k))
         lines = []
         for name, line in chart.lines.items():
-            ends = line.low[at], line.high[at]
-            spread_ = "" if None in ends else f", {level} interval {percent(ends[0])} to "
-            spread_ += "" if None in ends else percent(ends[1])
+            low, high = line.low[at], line.high[at]
+            known = low is not None and high is not None
+            spread_ = f", {level} interval {percent(low)} to {percent(high)}" if known else ""
             called = plain_name(name, manifest)
             lines.append(f"{called} {percent(line.share[at])}{spread_}")
         typical = ""

@@ -26,7 +26,7 @@ from foci.audits.records import (
 )
 from foci.audits.settings import NATIVE, AuditSettings, View
 from foci.metrics import seed_spread
-from foci.reports.models import AuditPayload, Fate
+from foci.reports.models import AuditPayload
 from foci.words import PLAIN_NAMES, counted, decimals, in_percent, p_value
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
@@ -165,16 +165,12 @@ MAP, TILES, ORDER = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, a short answer, and the sentences that support it."""
+    """A question, a short answer with its colour, and the sentences that support it."""
 
     question: str
     short: str
+    tone: Tone
     sentences: tuple[str, ...]
-
-    @property
-    def tone(self) -> Tone:
-        """How the answer is coloured."""
-        return tone_of(self.short)
 
 
 def is_stand_in(manifest: Manifest) -> bool:
@@ -209,21 +205,12 @@ class ComparisonLine:
 
 
 def tone_of(answer: str | None) -> Tone:
-    """Colour of an answer: good, partly good, bad, or none where it decides nothing.
+    """Colour of an answer of the rules: good, partly good, bad, none where it decides nothing.
 
     >>> tone_of("headroom"), tone_of("inconclusive"), tone_of(None)
     ('part', 'none', 'none')
     """
-    return _TONES.get(as_ruled(answer or ""), "none")
-
-
-def as_ruled(answer: str) -> str:
-    """An answer as the rules call it, whatever the name of the map.
-
-    >>> as_ruled("Grad-CAM suffices"), as_ruled("no better order found")
-    ('native suffices', 'no better order found')
-    """
-    return re.sub(r"^.+ (?=(suffices|is better)$)", "native ", answer)
+    return _TONES.get(answer or "", "none")
 
 
 def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
@@ -231,10 +218,11 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     found = summary.answers
     stand_in = ("This model has no attention of its own: its map is a stand-in.",)
     proxy = stand_in if is_stand_in(manifest) else ()
+    map_, tiles_, order = found.map, found.tiles, found.order
     return (
-        Answer(MAP, found.map.answer, (*found.map.sentences, *proxy)),
-        Answer(TILES, found.tiles.answer, tuple(found.tiles.sentences)),
-        Answer(ORDER, found.order.short, tuple(found.order.sentences)),
+        Answer(MAP, map_.answer, tone_of(map_.answer), (*map_.sentences, *proxy)),
+        Answer(TILES, tiles_.answer, tone_of(tiles_.answer), tuple(tiles_.sentences)),
+        Answer(ORDER, order.short, tone_of(order.answer), tuple(order.sentences)),
     )
 
 
@@ -483,9 +471,9 @@ def plain_tables(data: AuditPayload) -> list[PlainTable]:
 def fate_in_words(data: AuditPayload, row: int) -> str:
     """What the map's first tiles do on one slide."""
     gallery, n = data.gallery, data.slides.n[row]
-    fate: Fate = "not measured" if gallery is None else gallery.fate[row]
-    if gallery is None or fate == "not measured":
+    if gallery is None or gallery.fate[row] == "not measured":
         return "no tiles were removed"
+    fate = gallery.fate[row]
     if fate == "not sure":
         return "model is not sure of this slide"
     count, removed = gallery.counts[data.map][row], gallery.removed[row]

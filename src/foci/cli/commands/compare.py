@@ -188,7 +188,11 @@ def _answers(comparison: Comparison) -> Table:
     for head in ANSWERS.values():
         table.add_column(head, overflow="fold")
     for row in comparison.rows:
-        given = [row.answer(question) for question in ANSWERS]
-        cells = (Text(answer or "-", style=COLOUR[tone_of(answer)]) for answer in given)
+        own = row.summary.answers
+        ruled = (own.map.answer, own.tiles.answer, own.order.answer)
+        cells = (
+            Text(row.answer(question) or "-", style=COLOUR[tone_of(answer)])
+            for question, answer in zip(ANSWERS, ruled, strict=True)
+        )
         table.add_row(Text(printable(row.name)), *cells)
     return table
