@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -128,20 +128,18 @@ def epoch_line(epoch: EpochReport | FitEpoch, stage: str, score: str) -> str:
     )
 
 
-def show(
-    audit: StoredAudit,
-    echo: Callable[[str], Any] = typer.echo,
-    *,
-    summary: Summary | None = None,
-    width: int | None = None,
-) -> None:
-    """Print the alarms, the answer, the chart, what it rests on, the table, caveats, abbreviations.
+def audit_text(
+    audit: StoredAudit, *, summary: Summary | None = None, width: int | None = None
+) -> str:
+    """The alarms, the answer, the chart, what it rests on, the table, caveats, abbreviations.
 
     Args:
         audit: A finished audit.
-        echo: Takes the text; plain where the output is not a terminal.
         summary: Its numbers at other settings; None for its own.
         width: Columns; default is the terminal's, or 100.
+
+    Returns:
+        Plain text where the output is not a terminal.
     """
     from rich.padding import Padding
     from rich.text import Text
@@ -175,7 +173,7 @@ def show(
         *([] if paper else _left_out(shape, shapes[0], numbers)),
         Text(LINE, style="italic"),
     )
-    echo(text_of(screen, parts))
+    return text_of(screen, parts)
 
 
 @dataclass(frozen=True)
