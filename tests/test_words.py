@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.words import COLOURS, colour_of, decimals, in_percent
+from foci.words import COLOURS, colour_of, decimals
+from tests.makers.colours import contrast, linear_rgb, luminance
 
 HALVES = [0.5, 1.5, 2.5, 12.5, 92.5, 0.125, -0.125, -2.5, 0.375, 1.005, -0.0004, 7.25]
 
@@ -27,12 +28,6 @@ def test_halves_go_away_from_zero(value: float, digits: int) -> None:
     assert (text.startswith("-")) == (value < 0 and whole > 0)
 
 
-def test_shares() -> None:
-    assert [in_percent(share) for share in (0.925, 0.075, 0.125, 1.0, 0.0)] == [
-        "93%", "8%", "13%", "100%", "0%",
-    ]  # fmt: skip
-
-
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 @pytest.mark.parametrize("digits", [0, 1, 2, 3])
 def test_the_script_of_the_page_rounds_alike(digits: int) -> None:
@@ -43,23 +38,20 @@ def test_the_script_of_the_page_rounds_alike(digits: int) -> None:
     assert [decimals(value, digits) for value in HALVES] == unsigned_zero
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance of WCAG 2."""
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 SEEN_AS = {  # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as seen
     "deuteranopia": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
     "protanopia": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
 }
 
 
+def shares_of(colour: str) -> list[float]:
+    """Red, green and blue of ``#rrggbb``, from 0 to 1."""
+    return [part / 255 for part in bytes.fromhex(colour[1:])]
+
+
 def seen(colour: str, matrix: Sequence[Sequence[float]]) -> list[float]:
     """CIELAB coordinates of a colour as a colour-blind reader sees it."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    linear = linear_rgb(shares_of(colour))
     r, g, b = (sum(w * c for w, c in zip(row, linear, strict=True)) for row in matrix)
     xyz = (
         (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
@@ -70,11 +62,12 @@ def seen(colour: str, matrix: Sequence[Sequence[float]]) -> list[float]:
     return [116 * y - 16, 500 * (x - y), 200 * (y - z)]
 
 
-@pytest.mark.parametrize(("dark", "ground"), [(False, 1.0), (True, luminance("#14171c"))])
+@pytest.mark.parametrize(
+    ("dark", "ground"), [(False, 1.0), (True, luminance(shares_of("#14171c")))]
+)
 def test_colours_of_rankings_can_be_read_and_told_apart(dark: bool, ground: float) -> None:
     for name in COLOURS:
-        lighter, darker = sorted((luminance(colour_of(name, dark)), ground), reverse=True)
-        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, name
+        assert contrast(luminance(shares_of(colour_of(name, dark))), ground) >= 4.5, name
     assert len({colour_of(name, dark) for name in COLOURS}) == len(COLOURS)
     for kind, matrix in SEEN_AS.items():
         for one, other in combinations(list(COLOURS)[:5], 2):

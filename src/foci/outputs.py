@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +30,6 @@ from foci.errors import FociError
 
 Output = Literal["class", "cox", "hazards", "regression", "multilabel"]
 """One class among several; log-risk of Cox; hazards of time bins; a number; independent labels."""
-
-OUTPUTS: tuple[Output, ...] = get_args(Output)
 
 SCALARS: tuple[Output, ...] = ("cox", "hazards", "regression")
 """Outputs that come down to one number, which is read against a cut."""

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext, SpawnContext
 
 _LOADED = ["foci.audits.run", "pandas"]  # pyarrow loads pandas where it is installed
@@ -23,6 +23,7 @@ def preload() -> None:
     """
     if sys.platform == "linux":
         multiprocessing.set_forkserver_preload(_LOADED)
+        resource_tracker.ensure_running()  # which would end the block of signals below
         with _ignored_by_children(signal.SIGINT):  # Ctrl-C reaches them, too, while they load
             forkserver.ensure_running()
 
@@ -37,15 +38,20 @@ def warm_context() -> ForkServerContext | SpawnContext:
 
 @contextmanager
 def _ignored_by_children(number: signal.Signals) -> Iterator[None]:
-    """Processes that are started inside the block ignore a signal for all of their life."""
+    """Processes that are started inside the block ignore a signal for all of their life.
+
+    This one gets it after the block.
+    """
     if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
         yield
         return
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {number})
     before = signal.signal(number, signal.SIG_IGN)
     try:
         yield
     finally:
         signal.signal(number, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 @contextmanager

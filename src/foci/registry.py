@@ -28,7 +28,6 @@ class Plugin:
     """A plug-in of an installed package.
 
     Attributes:
-        group: One of :data:`GROUPS`.
         name: What to call it by.
         value: Where it is: ``package.module:name``.
         package: Name and version of the package.
@@ -36,7 +35,6 @@ class Plugin:
         entry: Loads it.
     """
 
-    group: str
     name: str
     value: str
     package: str
@@ -65,7 +63,7 @@ def find_plugins(group: str) -> list[Plugin]:
         if entry.dist is not None:
             package = f"{entry.dist.name} {entry.dist.version}"
             folder = str(entry.dist.locate_file(""))
-        found.append(Plugin(group, entry.name, entry.value, package, folder, entry))
+        found.append(Plugin(entry.name, entry.value, package, folder, entry))
     return found
 
 

@@ -18,7 +18,7 @@ from foci.audits.compare import ComparisonRow, agreement_csv, compare, distinct_
 from foci.audits.folder import MANIFEST, SLIDE_SCHEMA
 from foci.audits.manifest import write_manifest
 from foci.audits.records import Alarm
-from foci.cli.commands.compare import show
+from foci.cli.commands.compare import comparison_text
 from foci.errors import FociError
 from foci.reports import write_comparison
 from foci.selectors import DEFAULT
@@ -93,9 +93,8 @@ def test_maps_from_files_keep_their_names(tmp_path: Path) -> None:
     assert "| SHI of selector vs the map | SHI of selector vs random |" in header
     assert "SHI of lrp" not in header, "a map is not tested against itself"
     assert any("the first answer is about different maps" in note for note in alone.notes)
-    said: list[str] = []
-    show(alone, said.append, width=200)
-    assert said[0].count("the map") >= 2, "SHI and Faithfulness, whatever the map is called"
+    said = comparison_text(alone, width=200)
+    assert said.count("the map") >= 2, "SHI and Faithfulness, whatever the map is called"
     assert compare([folder(tmp_path / "a", name="a"), folder(tmp_path / "b")]).map == "native"
 
 
@@ -126,9 +125,7 @@ def test_alarms_of_every_audit_come_first(tmp_path: Path) -> None:
     assert found.to_markdown().startswith("**Alarm, zero tiles, clam:** Half of s1 is zero.\n\n| m")
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert [row["alarms"] for row in rows] == ["", "zero tiles"]
-    said: list[str] = []
-    show(found, said.append)
-    assert said[0].startswith("ALARM, zero tiles, clam: Half of s1 is zero.\n")
+    assert comparison_text(found).startswith("ALARM, zero tiles, clam: Half of s1 is zero.\n")
     page = write_comparison([a.folder for a in audits], tmp_path / "c.html").read_text()
     assert page.index("<b>Zero tiles in clam.</b> Half of s1 is zero.") < page.index('id="table"')
     assert "1 alarm: read this before any number" in page

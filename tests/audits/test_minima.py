@@ -21,8 +21,8 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort
-from foci.cli.commands.compare import show as show_comparison
-from foci.cli.text import show
+from foci.cli.commands.compare import comparison_text
+from foci.cli.text import audit_text
 from foci.reports import write_comparison
 from foci.reports.payload import payload
 from foci.reports.text import fixed, rows_of
@@ -238,10 +238,8 @@ def test_terminal_comparison_study_and_pages_show_it(
 ) -> None:
     by_ranking = done.summary.views["prediction"]
     near = by_ranking["native"].decided
-    said: list[str] = []
-    show(done, said.append, width=160)
-    head = next(line for line in said[0].splitlines() if line.startswith("ranking"))
-    row = next(line for line in said[0].splitlines() if line.startswith("native"))
+    lines = audit_text(done, width=160).splitlines()
+    head, row = (next(one for one in lines if one.startswith(n)) for n in ("ranking", "native"))
     assert head.split()[3] == "ciency"
     assert row.split()[3] == fixed(near.efficiency.estimate, 2)
 
@@ -256,12 +254,8 @@ def test_terminal_comparison_study_and_pages_show_it(
     page = write_comparison([done, second], tmp_path / "compare.html").read_text()
     shown = fixed(near.efficiency.estimate, 2)
     assert f'data-label="efficiency, native">{shown}<' in page
-    heard: list[str] = []
-    show_comparison(both, heard.append, width=200)
-    assert "Effic." in heard[0]
-    heard.clear()
-    show(second, heard.append, width=160)
-    assert "Effi-" not in heard[0]
+    assert "Effic." in comparison_text(both, width=200)
+    assert "Effi-" not in audit_text(second, width=160)
 
     data = payload(done, done.summary, done.manifest.settings)
     stored = {slide.slide_id: slide for slide in done.slides}

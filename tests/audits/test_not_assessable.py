@@ -13,7 +13,7 @@ from foci.audits import StoredAudit
 from foci.audits.folder import SUMMARY
 from foci.audits.run import run
 from foci.audits.sources import Sources
-from foci.cli.text import show
+from foci.cli.text import audit_text
 from foci.reports import write_report
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, Row, read, write_cohort
@@ -35,13 +35,12 @@ def told(folder: Path, n: int, tiles: int, case: str | None, **changes: Any) -> 
 
 def in_words(audit: StoredAudit) -> str:
     """What the terminal prints, after a check that neither it nor the report shows a NaN."""
-    said: list[str] = []
-    show(audit, said.append)
+    said = audit_text(audit)
     page = write_report(audit).read_text()
     words = page[: page.index('<section id="cards"')]  # which explains where a measure is NaN
-    assert not re.search(r"\bnan\b", f"{said[0]} {words}", flags=re.IGNORECASE)
+    assert not re.search(r"\bnan\b", f"{said} {words}", flags=re.IGNORECASE)
     assert 'data-low="None"' not in words
-    return " ".join(said[0].split())
+    return " ".join(said.split())
 
 
 def intervals(content: Any) -> Iterator[dict[str, Any]]:

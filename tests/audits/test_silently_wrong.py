@@ -25,7 +25,7 @@ from foci.backbones import CallableBackbone
 from foci.backbones.saved import RECORD, read_record
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
-from foci.cli.text import show
+from foci.cli.text import audit_text
 from foci.errors import FociError
 from tests.makers import features as write
 from tests.makers.audits import settings
@@ -63,9 +63,7 @@ def said_first(audit: StoredAudit, kind: str) -> Alarm:
     (alarm,) = [one for one in audit.manifest.alarms if one.kind == kind]
     again = StoredAudit.load(audit.folder)
     assert alarm in again.manifest.alarms
-    lines: list[str] = []
-    show(again, lines.append, width=10_000)
-    text = lines[0]
+    text = audit_text(again, width=10_000)
     assert text.startswith("ALARM, ")
     assert text.index(f"ALARM, {kind}: {alarm.sentence}") < text.index("ranking")
     page = html.unescape((audit.folder / "report.html").read_text())
@@ -106,9 +104,7 @@ def test_the_model_on_its_own_test_slides_raises_no_alarm(folder: Path) -> None:
     assert found.summary.full_bag.auc == read_record(folder / "abmil").test_score("auc")
     assert found.summary.full_bag.auc > 0.9
     assert found.manifest.alarms == []
-    lines: list[str] = []
-    show(found, lines.append)
-    assert "ALARM" not in lines[0]
+    assert "ALARM" not in audit_text(found)
     assert "before any number" not in (found.folder / "report.html").read_text()
 
 

@@ -21,7 +21,7 @@ from foci.audits.settings import read_configuration
 from foci.audits.sources import Sources, open_sources
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.backbones.checkpoints import inspect
-from foci.cli.text import show
+from foci.cli.text import audit_text
 from foci.errors import FociError
 from foci.reports import write_report
 from foci.reports.text import Answer, answers
@@ -219,10 +219,8 @@ def test_a_map_carries_its_own_name_wherever_it_is_shown(files: Path) -> None:
     audit = audited(files, "out", rankings=rankings, map=f"Grad-CAM=from-file:{path}")
     assert list(audit.summary.views["prediction"]) == ["Grad-CAM", "evidence", "random"]
     other = audited(files, "other", rankings=("native", "random"), map=f"Grad-CAM=from-file:{path}")
-    printed: list[str] = []
-    show(audit, printed.append)
     shown = {
-        "terminal": printed[0],
+        "terminal": audit_text(audit),
         "report": write_report(audit).read_text().partition('<section id="cards"')[0],
         "comparison": compare([audit, other]).to_markdown(),
         "answers": " ".join(

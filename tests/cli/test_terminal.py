@@ -28,6 +28,7 @@ from foci.cli.terminal import logged, messages, prepared, safe, say_next, starti
 from foci.errors import LONGEST, FociError, printable
 from foci.progress import showing
 from tests.cli.invoke import RUNS, Foci, short_run
+from tests.kill_workers import alive
 from tests.makers import features as write
 from tests.makers.audits import model
 from tests.makers.cohorts import make_files
@@ -267,32 +268,37 @@ def test_an_interrupt_is_no_error(foci: Foci, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads in /proc which signals are handled")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("moment", ["options are read", "torch is loaded", "slides are computed"])
 def test_a_signal_is_answered_by_one_line_with_two_workers(
-    tmp_path: Path, number: signal.Signals, seconds: float
+    tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
     """While options are read, while torch is loaded, here and for the workers, and later."""
     files = make_files(tmp_path)
     backbones.save(model(), files / "model", classes=["a", "b"])
     command = [sys.executable, "-m", "foci", "audit", "--model", "model", "--features", "features"]
     command += ["--labels", "labels.csv", "--out", "out", "--workers", "2"]
-    command += ["--set", "random_orders=10000"]
+    command += ["--rankings", "native,random", "--set", "random_orders=10000"]
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test in the background ignores it
     with subprocess.Popen(
         command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     ) as process:  # fmt: skip
         signal.signal(signal.SIGINT, before)
-        while not _handles(process.pid, signal.SIGTERM):
+        has_come: dict[str, Callable[[], bool]] = {
+            "options are read": lambda: _handles(process.pid, signal.SIGTERM),
+            "torch is loaded": lambda: "libtorch" in Path(f"/proc/{process.pid}/maps").read_text(),
+            "slides are computed": (files / "out" / "parts").exists,
+        }
+        while not has_come[moment]():
+            assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(seconds)
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert said.splitlines()[-1].startswith("foci: stopped")
     assert len(said.splitlines()) == 1
     end = time.monotonic() + 15
-    while left := _alive(process.pid):
+    while left := alive(process.pid):
         assert time.monotonic() < end, left
         time.sleep(0.2)
 
@@ -359,13 +365,6 @@ def _handles(process: int, number: signal.Signals) -> bool:
     status = Path(f"/proc/{process}/status").read_text()
     caught = int(re.search(r"^SigCgt:\t(\w+)$", status, re.MULTILINE)[1], 16)  # type: ignore[index]
     return bool(caught >> (number - 1) & 1)
-
-
-def _alive(group: int) -> list[str]:
-    """Processes of a group that have not ended."""
-    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-    return [row[2] for row in rows if int(row[0]) == group and not row[1].startswith("Z")]
 
 
 def test_a_path_that_is_no_utf8_is_one_line(tmp_path: Path) -> None:

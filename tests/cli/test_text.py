@@ -13,7 +13,14 @@ from rich.text import Text
 from foci.audits import StoredAudit
 from foci.audits.folder import SUMMARY
 from foci.audits.records import Carried, CarriedLine
-from foci.cli.text import carried_plot, console, first_that_fits, plain_table, show, text_of
+from foci.cli.text import (
+    audit_text,
+    carried_plot,
+    console,
+    first_that_fits,
+    plain_table,
+    text_of,
+)
 from foci.reports.first_screen import QUESTION, first_screen
 from foci.reports.text import LINE, MAP, ORDER, TILES
 from tests.makers.curves import Counts
@@ -38,13 +45,6 @@ def audit_of(folder: Path, counts: Counts = COUNTS, **how: Any) -> StoredAudit:
     return write_folder(folder, counts, CASES, labels, targets=[1, 0] * 2, **how)
 
 
-def shown(audit: StoredAudit, width: int | None = None) -> str:
-    said: list[str] = []
-    show(audit, said.append, width=width)
-    (text,) = said
-    return text
-
-
 def row(text: str, ranking: str) -> list[str]:
     (line,) = [line for line in text.splitlines() if line.split()[:1] == [ranking]]
     return line.split()[1:]
@@ -57,7 +57,7 @@ def table_in(text: str) -> str:
 
 def test_everything_is_there(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a", name="my model", drops={"native": 0.256})
-    text = shown(audit)
+    text = audit_text(audit)
     assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped in the whole")
     assert "AUC 1.000, accuracy 1.000" in text
     assert "Prediction view: do the first tiles recover what the model says?" in text
@@ -85,7 +85,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
 
 def test_deciding_tiles_and_null_maps_that_an_order_beats(tmp_path: Path) -> None:
     audit = make(tmp_path / "a", Plan(n_slides=40, names=()))
-    numbers, table = audit.summary.views["prediction"], table_in(shown(audit, 140))
+    numbers, table = audit.summary.views["prediction"], table_in(audit_text(audit, width=140))
     for ranking in audit.summary.rankings:
         decided, null = numbers[ranking].decided, numbers[ranking].null
         assert decided is not None
@@ -99,7 +99,7 @@ def test_deciding_tiles_and_null_maps_that_an_order_beats(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("width", [40, 72, 80, 100])
 def test_sentences_hang_below_their_answer(plain: StoredAudit, width: int) -> None:
-    text, told = shown(plain, width), plain.answers
+    text, told = audit_text(plain, width=width), plain.answers
     questions = {MAP: told.map, TILES: told.tiles, ORDER: told.order}
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
@@ -118,11 +118,11 @@ def test_sentences_hang_below_their_answer(plain: StoredAudit, width: int) -> No
 def test_answers_that_depend_on_the_threshold_say_so(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a")
     says = "The answers depend on the threshold: see the report."
-    assert says not in shown(audit)
+    assert says not in audit_text(audit)
     stored = audit.summary.model_dump(mode="json")
     stored["answers"]["sensitive"] = ["order"]
     (audit.folder / SUMMARY).write_text(json.dumps(stored))
-    assert says in shown(StoredAudit.load(audit.folder))
+    assert says in audit_text(StoredAudit.load(audit.folder))
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -131,7 +131,7 @@ def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_
     more = {name: [[3, 3, 3, 200]] for name in ("integrated-gradients", "leave-one-out", "norm")}
     counts = {**COUNTS, **dict(list(more.items())[:n_more])}
     audit = audit_of(tmp_path / "a", counts, change={"rankings": tuple(COUNTS)})
-    text = shown(audit, width)
+    text = audit_text(audit, width=width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     for ranking in counts:
@@ -141,7 +141,7 @@ def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_
 
 
 def test_intervals_give_way_to_a_narrow_terminal(plain: StoredAudit) -> None:
-    tables = [table_in(shown(plain, width)) for width in (140, 100, 80)]
+    tables = [table_in(audit_text(plain, width=width)) for width in (140, 100, 80)]
     ends = [len(re.findall(r"\d to [>-]?\d", text)) for text in tables]
     assert ends[0] > ends[1] > ends[2]
 
@@ -152,7 +152,7 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
 ) -> None:
     more = {name: [[3, 3, 3, 200]] for name in ("integrated-gradients", "leave-one-out")}
     counts = {**COUNTS, **more}
-    text = shown(audit_of(tmp_path / "a", counts), width)
+    text = audit_text(audit_of(tmp_path / "a", counts), width=width)
     assert max(map(len, text.splitlines())) <= width
     text = table_in(text)
     for ranking in COUNTS:
@@ -175,7 +175,7 @@ def test_the_legend_explains_what_is_shown(plain: StoredAudit) -> None:
         (62, ["x to y", "AUKC", "AUC at 32", "Faith. AUC"]),
         (40, ["x to y", "AUKC", "AUC at 32", "Nulls beaten", "SHI", "Faith. AUC"]),
     ):
-        text = shown(plain, width)
+        text = audit_text(plain, width=width)
         legend = text[text.index("\nMSK, decided ") :].split("\nnot shown")[0]
         assert [name for name in names if f"\n{name} " not in legend] == sorted(
             absent, key=names.index
@@ -184,7 +184,7 @@ def test_the_legend_explains_what_is_shown(plain: StoredAudit) -> None:
 
 def test_without_labels_and_rankings_to_compare_with(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a", {"native": COUNTS["native"]}, labels=[None] * 4)
-    text = shown(audit)
+    text = audit_text(audit)
     assert "full bag" not in text
     assert f"{MAP} not assessable\n  random was not run" in text
     assert f"{ORDER} not assessable\n  No candidate was compared" in text
@@ -193,14 +193,14 @@ def test_without_labels_and_rankings_to_compare_with(tmp_path: Path) -> None:
 
 def test_the_label_view_stands_first_where_it_was_asked_for(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a", change={"target": "label"}, labels=["tumour"] * 4)
-    text = shown(audit)
+    text = audit_text(audit)
     assert "Label view: do the first tiles recover what is true?" in text
     assert "The answers follow the model's prediction, the table below the label." in text
     assert row(text, "selector")[3] == "0.50"
 
 
 def test_the_paper_s_profile_prints_the_paper_s_numbers(tmp_path: Path) -> None:
-    text = shown(audit_of(tmp_path / "a", change={"profile": "paper", "target": "prediction"}))
+    text = audit_text(audit_of(tmp_path / "a", change={"profile": "paper", "target": "prediction"}))
     # MSK over slides that reach, its spread over seeds; Reach, AUKC, SHI twice, AUC at 32
     assert row(text, "selector")[:4] == ["2.3", "±", "0.3", "1.00"]
     assert row(text, "native")[:2] == ["9.0", "0.75"]
@@ -212,13 +212,13 @@ def test_the_paper_s_profile_prints_the_paper_s_numbers(tmp_path: Path) -> None:
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:
-    text = shown(audit_of(tmp_path / "a", name="[bold]x[/bold]"))
+    text = audit_text(audit_of(tmp_path / "a", name="[bold]x[/bold]"))
     assert text.startswith("[bold]x[/bold] (abmil)")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 def test_what_a_narrow_terminal_leaves_out_is_named(tmp_path: Path, width: int) -> None:
-    text = shown(audit_of(tmp_path / "a", drops={"native": 0.256}), width)
+    text = audit_text(audit_of(tmp_path / "a", drops={"native": 0.256}), width=width)
     said = " ".join(text.split())
     left_out = re.search(r"not shown at this width: (.*?); see the report", said)
     named = [] if left_out is None else left_out[1].split(", ")
@@ -254,7 +254,7 @@ def test_plain_text_of_a_hundred_columns_without_a_terminal() -> None:
 
 def test_the_word_and_its_counts_come_before_everything(plain: StoredAudit) -> None:
     first = first_screen(plain.summary, plain.manifest)
-    flat = " ".join(shown(plain, 100).split())
+    flat = " ".join(audit_text(plain, width=100).split())
     block = " ".join((QUESTION, f"{first.word}.", *first.sentences, f"Carry: {first.definition}"))
     assert block in flat
     assert flat.index(block) < flat.index(MAP)

@@ -254,11 +254,11 @@ def palette() -> Palette:
     return mix_palette(np.random.default_rng(0), classes=3)
 
 
-def tissue(n: int = 400) -> TissueMap:
+def tissue() -> TissueMap:
     """A quarter tumour, with 20 witnesses and 20 distractors."""
-    kind = np.arange(n) % (len(KINDS) - 2)
-    kind[: n // 4] = TUMOUR
-    index = np.arange(n)
+    index = np.arange(400)
+    kind = index % (len(KINDS) - 2)
+    kind[:100] = TUMOUR
     return TissueMap(kind, index < 20, (index >= 20) & (index < 40))
 
 

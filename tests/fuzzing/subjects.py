@@ -23,8 +23,8 @@ from foci.bags import read_bag
 from foci.bags.cohort import CohortOptions
 from foci.bags.doctor import examine
 from foci.bags.importers import read_slides
-from foci.cli.commands.compare import show as show_comparison
-from foci.cli.text import show as show_audit
+from foci.cli.commands.compare import comparison_text
+from foci.cli.text import audit_text
 from foci.exports import export
 from foci.exports.tables import slides_to_export
 from foci.rankings.from_file import read_scores
@@ -244,11 +244,11 @@ def _audits(folder: Path) -> None:
 
 def _shown(folder: Path) -> object:
     """What ``report``, ``compare``, ``export`` and ``view`` do with an audit of somebody else."""
-    audit, lines = StoredAudit.load(folder / "a", accept_changed=True), list[str]()
-    show_audit(audit, lines.append)
+    audit = StoredAudit.load(folder / "a", accept_changed=True)
+    audit_text(audit)
     write_report(audit, folder / "report.html")
     both = [audit, StoredAudit.load(folder / "b")]
-    show_comparison(compare(both), lines.append)
+    comparison_text(compare(both))
     write_comparison(both, folder / "comparison.html")
     export(audit, folder / "exports", ["csv", "geojson"], slides_to_export(audit))
     catalogue = Catalogue(audit)

@@ -34,7 +34,7 @@ class ProjectSlide:
     split: str
 
 
-def make_clam_project(root: Path, folds: int = 3) -> list[ProjectSlide]:
+def make_clam_project(root: Path) -> list[ProjectSlide]:
     """Write the project; returns the slides of its table."""
     slides = _slides()
     rng = np.random.default_rng(5)
@@ -52,7 +52,7 @@ def make_clam_project(root: Path, folds: int = 3) -> list[ProjectSlide]:
         + [(s.case, f"{s.name}.svs", s.label, str(40 + i)) for i, s in enumerate(slides)],
     )
     _write(root / "maps" / "gradcam.csv", heat)
-    for fold in range(folds):
+    for fold in range(3):
         _write_fold(root / "splits" / "task_2", fold, slides)
     return slides
 

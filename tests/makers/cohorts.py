@@ -72,16 +72,14 @@ def planted(folder: Path, slides: int = 12, d: int = D, tiles: tuple[int, int] =
     return read(write_cohort(folder, rows()), n_cap=1024, keep=64)
 
 
-def toy_cohort(
-    folder: Path, n: int = 24, tiles: int = 9, *, seed: int = 0, classes: str = "ab"
-) -> Cohort:
+def toy_cohort(folder: Path, n: int = 24, *, seed: int = 0, classes: str = "ab") -> Cohort:
     """Learnt in seconds: the class shows in one tile of every bag."""
     rng = np.random.default_rng(seed)
 
     def rows() -> Iterator[Row]:
         for i in range(n):
             label = i % len(classes)
-            x = rng.normal(size=(tiles - i % 3, D_IN)).astype(np.float32)
+            x = rng.normal(size=(9 - i % 3, D_IN)).astype(np.float32)
             x[rng.integers(len(x)), label] += 6
             split = "train" if i < n // 2 else "val" if i < 3 * n // 4 else "test"
             yield Row(f"s{i:02d}", x, f"c{i}", classes[label], split)

@@ -43,16 +43,29 @@ def write_folder(
     settings = AuditSettings(**{"rankings": tuple(counts), "n_boot": 50, **(change or {})})
     curves = table(counts, k_max=settings.k_max, **how)
     known, scores = slides(cases, labels, how.get("n_tiles")), tiles(curves)
-    write_tables(folder, every(curves), [*known, SKIPPED], scores)
-    summary = summarised(curves, known, classes, settings, scores, n_skipped=1)
+    return finished(
+        folder, curves, known, scores, settings,
+        skipped=[SKIPPED], classes=classes, name=name, notes=["Synthetic curves."],
+    )  # fmt: skip
+
+
+def finished(
+    folder: Path,
+    curves: CurveTable,
+    known: Sequence[AuditedSlide],
+    scores: Sequence[RankedTiles],
+    settings: AuditSettings,
+    *,
+    skipped: Sequence[AuditedSlide] = (),
+    classes: Sequence[str] = CLASSES,
+    name: str = "abmil",
+    **more: Any,
+) -> StoredAudit:
+    """Curves, slides and scores as a finished audit; ``more`` stands in its manifest."""
+    write_tables(folder, every(curves), [*known, *skipped], scores)
+    summary = summarised(curves, known, classes, settings, scores, n_skipped=len(skipped))
     (folder / SUMMARY).write_text(summary.to_json())
-    made = bare_manifest(
-        name,
-        settings=settings,
-        classes=list(classes),
-        split="test",
-        notes=["Synthetic curves."],
-    )
+    made = bare_manifest(name, settings=settings, classes=list(classes), split="test", **more)
     (folder / MANIFEST).write_text(made.model_dump_json(exclude_none=True))
     return StoredAudit.load(folder)
 

@@ -63,10 +63,10 @@ ifd="0"/></pixels>
 </collection></scn>"""
 
 
-def write_bounded(path: Path, pixels: Pixels, origin: tuple[int, int], mpp: float = 0.5) -> Path:
+def write_bounded(path: Path, pixels: Pixels, origin: tuple[int, int]) -> Path:
     """A Leica SCN file: the scan begins at ``origin`` of a larger image, as in MIRAX."""
     height, width = pixels.shape[:2]
-    nm = round(mpp * 1000)
+    mpp, nm = 0.5, 500
     whole = (origin[0] + width + 512, origin[1] + height + 512)
     small = pixels[::16, ::16]
     xml = _SCN.format(

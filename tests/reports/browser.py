@@ -2,7 +2,7 @@
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +16,7 @@ THEMES = [(1440, False), (390, True)]
 """Widths, each with whether the theme is dark."""
 if "FOCI_SLOW" in os.environ:
     THEMES += [(width, not dark) for width, dark in THEMES]
+Open = Callable[..., Page]
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder import MANIFEST, SUMMARY
 from foci.reports import write_report
-from tests.makers.curves import CLASSES, Pair, Settings, rationale_table, slides, summarised, tiles
-from tests.makers.folders import bare_manifest, every, write_tables
+from tests.makers.curves import Pair, Settings, rationale_table, slides, tiles
+from tests.makers.folders import finished
 from tests.makers.synthetic import Plan, make
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
+
+    from tests.reports.browser import Open
 
 
 @pytest.fixture(scope="session")
@@ -62,12 +63,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
     places = np.stack(np.meshgrid(np.arange(20), np.arange(15)), -1).reshape(-1, 2) * 256
     scores = [replace(one, coords=places) for one in tiles(curves)]
     settings = Settings(rankings=tuple(pairs), n_boot=50)
-    write_tables(folder, every(curves), known, scores)
-    summary = summarised(curves, known, CLASSES, settings, scores)
-    (folder / SUMMARY).write_text(summary.to_json())
-    made = bare_manifest("abmil", settings=settings, classes=list(CLASSES), split="test")
-    (folder / MANIFEST).write_text(made.model_dump_json(exclude_none=True))
-    return StoredAudit.load(folder)
+    return finished(folder, curves, known, scores, settings)
 
 
 @pytest.fixture(scope="session")
@@ -81,3 +77,28 @@ def browser() -> Iterator[Browser]:
 
     with open_browser() as browser:
         yield browser
+
+
+@pytest.fixture
+def visit(browser: Browser, page: Path) -> Iterator[Open]:
+    """Open the report; fail at the end if the page logged or fetched anything."""
+    from tools.screenshots import wait_until_drawn
+
+    from tests.reports.browser import Watched
+
+    opened: list[tuple[Watched, str]] = []
+
+    def go(fragment: str = "", file: Path = page, **context: Any) -> Page:
+        tab = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, **context}
+        ).new_page()
+        opened.append((Watched(tab), file.as_uri()))
+        tab.goto(file.as_uri() + fragment)
+        if context.get("java_script_enabled", True):
+            wait_until_drawn(tab)
+        return tab
+
+    yield go
+    for watched, url in opened:
+        watched.assert_quiet(url)
+        watched.page.context.close()

@@ -4,9 +4,7 @@ import csv
 import json
 import shutil
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, quote
 
 import pytest
@@ -28,36 +26,12 @@ from tests.reports.test_report import data_of
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 
-from playwright.sync_api import Browser, Page, expect
-from tools.screenshots import wait_until_drawn
+from playwright.sync_api import Page, expect
 
-from tests.reports.browser import Watched
+from tests.reports.browser import Open
 
-Open = Callable[..., Page]
 PLAIN = "TCGA-60-4010"
 UNPLACED = "TCGA-53-4003"
-
-
-@pytest.fixture
-def visit(browser: Browser, page: Path) -> Iterator[Open]:
-    """Open the report; fail at the end if the page logged or fetched anything."""
-    opened: list[tuple[Watched, str]] = []
-
-    def go(fragment: str = "", file: Path = page, **context: Any) -> Page:
-        tab = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, **context}
-        ).new_page()
-        url = file.as_uri() + fragment
-        opened.append((Watched(tab), file.as_uri()))
-        tab.goto(url)
-        if context.get("java_script_enabled", True):
-            wait_until_drawn(tab)
-        return tab
-
-    yield go
-    for watched, url in opened:
-        watched.assert_quiet(url)
-        watched.page.context.close()
 
 
 def cards(tab: Page) -> list[int]:

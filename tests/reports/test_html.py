@@ -17,6 +17,7 @@ from foci.errors import FociError
 from foci.metrics import CARDS
 from foci.reports.html import CODE, STYLE, embedded, load_bundle, mathml
 from tests.makers.synthetic import HOSTILE
+from tests.reports.test_report import data_of
 
 
 class Named(BaseModel):
@@ -37,9 +38,8 @@ def test_hostile_names_are_text(page: Path) -> None:
         assert name not in text
     assert "<b>empty" not in text
     assert html.escape("abmil <demo> & co") in text
-    block = re.search(r'<script type="application/json" id="foci-data">(.*?)</script>', text, re.S)
-    assert block is not None
-    assert json.loads(block[1])["slides"]["id"][:3] == list(HOSTILE)
+    assert '<script type="application/json" id="foci-data">' in text
+    assert data_of(page)["slides"]["id"][:3] == list(HOSTILE)
 
 
 def test_two_scripts_and_no_more(page: Path) -> None:

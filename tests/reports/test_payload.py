@@ -18,8 +18,8 @@ from foci.reports.payload import (
     by_interest,
     map_side,
     payload,
-    slide_columns,
     slide_map,
+    slide_measures,
     to_json,
     within_bytes,
 )
@@ -176,20 +176,18 @@ def test_it_is_plain_json(data: AuditPayload) -> None:
 
 
 def test_the_table_holds_the_means_over_seeds(audit: StoredAudit) -> None:
-    measures = slide_columns(audit.measured(), audit.slides).measures["prediction"]
+    measures = slide_measures(audit.measured())
     for ranking in audit.curves.rankings:
         every = audit.curves.every_seed(ranking)
         for row in range(len(audit.slides)):
             curves = [curves[row] for curves in every]
             target = int(curves[0].full.argmax())
             counts = [msk(c.probs, c.ks, target) for c in curves]
-            areas = [aukc(c.probs, c.ks, c.n_tiles, target) for c in curves]
             found = measures[ranking]
             assert found.k[row] == pytest.approx(restricted(counts).mean(), abs=1e-4)
             assert found.reach[row] == pytest.approx(
                 np.mean([c is not None for c in counts]), abs=1e-4
             )
-            assert found.aukc[row] == pytest.approx(np.mean(areas), abs=1e-4)
 
 
 def test_slides_keep_their_facts(audit: StoredAudit, data: AuditPayload) -> None:

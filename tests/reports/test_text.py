@@ -166,6 +166,9 @@ def test_rankings_beside_maps_that_know_nothing(audit: StoredAudit) -> None:
         "Each of 19 random directions in feature space is a map; the best has +0.60." in table.note
     )
     assert "(a sample of 9 decided slides)" in table.note
+    measure = "loses more probability without the first tiles", "by the probability lost without"
+    assert measure[0] in table.note
+    assert measure[1] in " ".join(audit.answers.map.sentences), "the answer says the same"
 
 
 def test_the_page_has_the_table_only_where_such_maps_were_run(

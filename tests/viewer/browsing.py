@@ -56,12 +56,19 @@ class Reader:
         tab = self.browser.new_context(**settings).new_page()
         tab.set_default_timeout(PATIENCE)
         self.opened.append(Watched(tab))
+        self._show(tab, f"{self.address}/?token={TOKEN}", screen, slide, more)
+        return tab
+
+    def turn_to(self, tab: Page, screen: str, slide: str) -> None:
+        """Show another slide in a tab that is open."""
+        self._show(tab, tab.url.partition("#")[0], screen, slide)
+
+    def _show(self, tab: Page, page: str, screen: str, slide: str | None, more: str = "") -> None:
         named = "" if slide is None else f"&slide={quote(slide, safe='')}"
-        tab.goto(f"{self.address}/?token={TOKEN}#screen={screen}{named}{more}")
+        tab.goto(f"{page}#screen={screen}{named}{more}")
         tab.locator("h1").wait_for()
         for stage in tab.locator(".stage").all():
             stage.and_(tab.locator("[data-loaded=true]")).wait_for()
-        return tab
 
     def close(self, *, quiet: bool = True) -> None:
         """Close all tabs; nothing may have been logged, and nothing asked of another server."""

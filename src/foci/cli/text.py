@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -128,20 +128,18 @@ def epoch_line(epoch: EpochReport | FitEpoch, stage: str, score: str) -> str:
     )
 
 
-def show(
-    audit: StoredAudit,
-    echo: Callable[[str], Any] = typer.echo,
-    *,
-    summary: Summary | None = None,
-    width: int | None = None,
-) -> None:
-    """Print the alarms, the answer, the chart, what it rests on, the table, caveats, abbreviations.
+def audit_text(
+    audit: StoredAudit, *, summary: Summary | None = None, width: int | None = None
+) -> str:
+    """The alarms, the answer, the chart, what it rests on, the table, caveats, abbreviations.
 
     Args:
         audit: A finished audit.
-        echo: Takes the text; plain where the output is not a terminal.
         summary: Its numbers at other settings; None for its own.
         width: Columns; default is the terminal's, or 100.
+
+    Returns:
+        Plain text where the output is not a terminal.
     """
     from rich.padding import Padding
     from rich.text import Text
@@ -152,10 +150,9 @@ def show(
 
     numbers, screen = summary or audit.summary, console(width)
     paper = audit.manifest.settings.profile == "paper"
-    shapes: tuple[_Shape, ...] = _PAPER if paper else _SHAPES
     first = numbers.views[numbers.first_view].values()
-    if not any(one.decided and one.decided.efficiency for one in first):
-        shapes = tuple(shape.without("efficiency") for shape in shapes)
+    proven = any(one.decided and one.decided.efficiency for one in first)
+    shapes = list(_shapes(paper, proven))
     table, shape = first_that_fits(screen, ((_table(numbers, shape), shape) for shape in shapes))
     name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
     title = name if name == architecture else f"{name} ({architecture})"
@@ -173,10 +170,56 @@ def show(
         Padding(table, (1, 0)),
         *(Text(printable(line_of(note))) for note in notes),
         Padding(_legend(numbers, shape), (1 if notes else 0, 0, 1, 0)),
-        *_left_out(shape, shapes[0], numbers.map),
+        *([] if paper else _left_out(shape, shapes[0], numbers)),
         Text(LINE, style="italic"),
     )
-    echo(text_of(screen, parts))
+    return text_of(screen, parts)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table: its head, its digits, and what the legend says of it."""
+
+    head: str
+    digits: int
+    meaning: str = ""
+
+
+_COLUMNS = {
+    "msk": _Column(
+        "MSK,\ndecided", 0, "median tiles until {sure}, on slides the model has decided"
+    ),
+    "deciding": _Column(
+        "Deciding\ntiles",
+        0,
+        "median tiles that suffice, and the decision flips without them; on x % of the slides",
+    ),
+    "efficiency": _Column(
+        "Effi-\nciency", 2, "proven minimum of deciding tiles over those of the ranking"
+    ),
+    "restricted": _Column("K, all\nslides", 1, "mean tiles until {sure}, {k_max} if it never is"),
+    "reach": _Column("Reach", 2),
+    "aukc": _Column("AUKC", 3, "area under the curve of probability over share of tiles revealed"),
+    "null": _Column("Nulls\nbeaten", 0, "maps that know nothing and lose to this order"),
+    "shi_native": _Column(
+        "SHI vs\n{map}", 2, "share of tiles saved; negative where more are needed"
+    ),
+    "shi_random": _Column("SHI vs\nrandom", 2),
+    "msk_cond": _Column(
+        "MSK,\nreached", 1, "mean tiles until {sure}, on slides that get there; ± over seeds"
+    ),
+    "faithfulness": _Column(
+        "Faith.\nAUC", 3, "what the model loses when the first tiles are deleted"
+    ),
+    "selected_only": _Column(
+        "AUC\nat {kept}", 3, "AUC with only the first {kept} tiles of every slide"
+    ),
+}
+
+_OF_PAPER = ("msk_cond", "reach", "aukc", "shi_native", "shi_random", "selected_only")
+"""The numbers of the paper's tables, for its profile."""
+
+_NARROW = 12
 
 
 @dataclass(frozen=True)
@@ -187,67 +230,44 @@ class _Shape:
     intervals: tuple[str, ...] = ()
     names: int | None = None
 
-    def without(self, column: str) -> _Shape:
-        """The same layout with one column less."""
-        columns, intervals = (
-            tuple(one for one in names if one != column) for names in (self.columns, self.intervals)
-        )
-        return _Shape(columns, intervals, self.names)
+
+def _shapes(paper: bool, proven: bool) -> Iterator[_Shape]:
+    """Layouts from the widest to the narrowest: first intervals go, then columns.
+
+    Args:
+        paper: Whether the numbers of the paper are shown.
+        proven: Whether there are proven minima to compare with.
+    """
+    if paper:
+        yield _Shape(_OF_PAPER, ("shi_native", "shi_random"))
+        yield _Shape(_OF_PAPER[:4])
+        return
+    columns = tuple(n for n in _COLUMNS if n != "msk_cond" and (proven or n != "efficiency"))
+    with_ends = ("msk", "deciding", "efficiency", "restricted", "shi_native", "shi_random")
+    intervals = tuple(name for name in with_ends if name in columns)
+    for pair in ((), ("shi_native", "shi_random"), ("efficiency", "restricted"), with_ends):
+        intervals = tuple(name for name in intervals if name not in pair)
+        yield _Shape(columns, intervals)
+    yield _Shape(columns, names=_NARROW)
+    for gone in (
+        "aukc", "selected_only", "shi_random", "faithfulness", "shi_native", "null", "reach",
+    ):  # fmt: skip
+        columns = tuple(name for name in columns if name != gone)
+        yield _Shape(columns, names=_NARROW)
 
 
-_COLUMNS = {
-    "msk": ("MSK,\ndecided", 0),
-    "deciding": ("Deciding\ntiles", 0),
-    "efficiency": ("Effi-\nciency", 2),
-    "restricted": ("K, all\nslides", 1),
-    "reach": ("Reach", 2),
-    "aukc": ("AUKC", 3),
-    "null": ("Nulls\nbeaten", 0),
-    "shi_native": ("SHI vs\n{map}", 2),
-    "shi_random": ("SHI vs\nrandom", 2),
-    "faithfulness": ("Faith.\nAUC", 3),
-    "selected_only": ("AUC\nat {kept}", 3),
-    "msk_cond": ("MSK,\nreached", 1),
-}
-"""Head and digits of every column."""
-
-_EVERY, _NARROW = tuple(name for name in _COLUMNS if name != "msk_cond"), 12
-
-
-def _without(*names: str) -> tuple[str, ...]:
-    return tuple(name for name in _EVERY if name not in names)
-
-
-_SHAPES = (
-    _Shape(_EVERY, ("msk", "deciding", "efficiency", "restricted", "shi_native", "shi_random")),
-    _Shape(_EVERY, ("msk", "deciding", "efficiency", "restricted")),
-    _Shape(_EVERY, ("msk", "deciding")),
-    _Shape(_EVERY),
-    _Shape(_EVERY, names=_NARROW),
-    _Shape(_without("aukc"), names=_NARROW),
-    _Shape(_without("aukc", "selected_only"), names=_NARROW),
-    _Shape(_without("aukc", "selected_only", "shi_random"), names=_NARROW),
-    _Shape((*_EVERY[:5], "null", "shi_native"), names=_NARROW),
-    _Shape((*_EVERY[:5], "null"), names=_NARROW),
-    _Shape(_EVERY[:5], names=_NARROW),
-    _Shape(_EVERY[:4], names=_NARROW),
-)
-"""Layouts from the widest to the narrowest."""
-
-_PAPER = (
-    _Shape(
-        ("msk_cond", "reach", "aukc", "shi_native", "shi_random", "selected_only"),
-        ("shi_native", "shi_random"),
-    ),
-    _Shape(("msk_cond", "reach", "aukc", "shi_native")),
-)
-"""The numbers of the paper's tables, for its profile."""
-
-
-def _head(column: str, map_name: str) -> str:
+def _words(summary: Summary) -> dict[str, Any]:
+    """What stands for the names in braces in heads and meanings of columns."""
     from foci.audits.settings import KEPT
 
-    return _COLUMNS[column][0].format(kept=KEPT, map=map_name)
+    sure = f"{summary.kappa:g} sure"
+    return {"kept": KEPT, "map": summary.map, "sure": sure, "k_max": summary.k_max}
+
+
+def _titles(summary: Summary) -> dict[str, str]:
+    """Heads of all columns in one line each."""
+    heads = {name: column.head.format(**_words(summary)) for name, column in _COLUMNS.items()}
+    return {name: head.replace("-\n", "").replace("\n", " ") for name, head in heads.items()}
 
 
 def _table(summary: Summary, shape: _Shape) -> Table:
@@ -255,7 +275,7 @@ def _table(summary: Summary, shape: _Shape) -> Table:
     from rich.text import Text
 
     least = min(_NARROW, max(map(len, summary.rankings)))
-    heads = [_head(column, summary.map) for column in shape.columns]
+    heads = [_COLUMNS[name].head.format(**_words(summary)) for name in shape.columns]
     table = plain_table("ranking", heads, min_width=least, max_width=shape.names)
     for ranking in summary.rankings:
         numbers = summary.views[summary.first_view][ranking]
@@ -271,7 +291,7 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
     from foci.audits.tables import seed_std
 
     for key in shape.columns:
-        digits, ends = _COLUMNS[key][1], key in shape.intervals
+        digits, ends = _COLUMNS[key].digits, key in shape.intervals
         if key == "selected_only":
             yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
         elif key == "null":
@@ -300,13 +320,11 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             yield Text.assemble(median, (f"\n{low} to {high}" if ends else "", "dim"))
 
 
-def _left_out(shape: _Shape, widest: _Shape, map_name: str) -> list[Text]:
+def _left_out(shape: _Shape, widest: _Shape, summary: Summary) -> list[Text]:
     """What a wider terminal would show, in one line; none if everything is there."""
     from rich.text import Text
 
-    if shape in _PAPER:
-        return []
-    title = {name: _head(name, map_name).replace("-\n", "").replace("\n", " ") for name in _EVERY}
+    title = _titles(summary)
     names = [title[name] for name in widest.columns if name not in shape.columns]
     dropped = [n for n in widest.intervals if n in shape.columns and n not in shape.intervals]
     if dropped:
@@ -336,34 +354,11 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     """Explain the columns that are shown."""
     from rich.table import Table
 
-    from foci.audits.settings import KEPT
-
-    sure, k_max = f"{summary.kappa:g} sure", summary.k_max
-    meanings = {
-        "msk": ("MSK, decided", f"median tiles until {sure}, on slides the model has decided"),
-        "deciding": (
-            "Deciding tiles",
-            "median tiles that suffice, and the decision flips without them; on x % of the slides",
-        ),
-        "efficiency": ("Efficiency", "proven minimum of deciding tiles over those of the ranking"),
-        "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
-        "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
-        "null": ("Nulls beaten", "maps that know nothing and lose to this order"),
-        "shi_native": ("SHI", "share of tiles saved; negative where more are needed"),
-        "msk_cond": (
-            "MSK, reached",
-            f"mean tiles until {sure}, on slides that get there; ± over seeds",
-        ),
-        "faithfulness": ("Faith. AUC", "what the model loses when the first tiles are deleted"),
-        "selected_only": (
-            f"AUC at {KEPT}",
-            f"AUC with only the first {KEPT} tiles of every slide",
-        ),
-    }
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
-    for column, (title, meaning) in meanings.items():
-        if column in shape.columns:
-            table.add_row(title, meaning)
+    for name, title in _titles(summary).items():
+        if name in shape.columns and _COLUMNS[name].meaning:
+            meaning = _COLUMNS[name].meaning.format(**_words(summary))
+            table.add_row(title.partition(" vs ")[0], meaning)
     if shape.intervals:
         level = in_percent(summary.level)
         table.add_row("x to y", f"quartiles of a median, {level} interval of a mean")
@@ -456,7 +451,7 @@ def _answers(summary: Summary, width: int) -> Text:
     return text
 
 
-def show_truth(audit: StoredAudit, echo: Callable[[str], Any] = typer.echo) -> None:
+def show_truth(audit: StoredAudit) -> None:
     """Print how the rankings compare with the truth, where there is one."""
     truth = audit.manifest.truth
     if truth is None:
@@ -483,4 +478,4 @@ def show_truth(audit: StoredAudit, echo: Callable[[str], Any] = typer.echo) -> N
         lines.append(
             f"  {name}: true tiles among the {among}; average precision {levels[0]} ({levels[1]})"
         )
-    echo("\n".join(printable(line) for line in lines) + "\n")
+    typer.echo("\n".join(printable(line) for line in lines) + "\n")

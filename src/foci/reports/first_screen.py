@@ -182,7 +182,10 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
     said += f"{_or_none(chart.count_at(chart.map, k))} of {counted(n, 'slide')}"
     if RANDOM in chart.lines:
         said += f"; as many random tiles on {_or_none(chart.count_at(RANDOM, k))}"
-    typical = "" if chart.typical is None else f"{counted_tiles(chart.typical)} on a typical slide"
+    typical = ""
+    if chart.typical is not None:  # of all slides, also of those that no first tiles carry
+        of_all = f" of all {n:,}" if n > 1 else ""
+        typical = f"{counted_tiles(chart.typical)} on a typical slide{of_all}"
     counts = []
     if chart.best is not None:
         counts = [f"{chart.count_at(chart.best, k):,} of {n:,}{typical and f', and {typical}'}"]
@@ -270,9 +273,9 @@ def methods_text(summary: Summary, manifest: Manifest) -> str:
         at = chart.ks.index(max(count for count in chart.ks if count <= k))
         lines = []
         for name, line in chart.lines.items():
-            ends = line.low[at], line.high[at]
-            spread_ = "" if None in ends else f", {level} interval {percent(ends[0])} to "
-            spread_ += "" if None in ends else percent(ends[1])
+            low, high = line.low[at], line.high[at]
+            known = low is not None and high is not None
+            spread_ = f", {level} interval {percent(low)} to {percent(high)}" if known else ""
             called = plain_name(name, manifest)
             lines.append(f"{called} {percent(line.share[at])}{spread_}")
         typical = ""

@@ -28,9 +28,7 @@ from foci.reports.text import (
     percent_ends,
     quartiles,
     spread,
-    tiles,
     tone_of,
-    with_spread,
 )
 
 FOLDER = Path(__file__).parent / "page" / "bundle"
@@ -118,10 +116,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for filter_ in (fixed, tiles, percent, with_spread):
-        environment.filters[filter_.__name__] = filter_
+    environment.filters |= {"fixed": fixed, "percent": percent, "percent_ends": percent_ends}
     environment.filters |= {"ends": spread, "tone": tone_of, "quartiles": quartiles}
-    environment.filters |= {"percent_ends": percent_ends, "with_bold_counts": _with_bold_counts}
+    environment.filters["with_bold_counts"] = _with_bold_counts
     # equations are our own, and tested to be well-formed
     environment.filters["mathml"] = lambda latex: Markup(mathml(latex))  # noqa: S704
     return environment

@@ -89,23 +89,19 @@ class RankingColumns(Record):
 
 
 class SlideMeasures(Record):
-    """Metrics of one ranking per slide, averaged over seeds; None for slides not in the view.
+    """Metrics of one ranking per slide in the prediction view, averaged over seeds.
 
     Attributes:
         k: Tiles needed (MSK); K_max for a seed that never reaches.
         reach: Share of the seeds that reach.
-        falls_back: Share of the seeds that reach and later fall below kappa again.
         decisive: Decisive K over the seeds that have one; None where none has.
         found: Share of the seeds that have a decisive K; None where it was not measured.
     """
 
     k: Numbers
     reach: Numbers
-    falls_back: Numbers
     decisive: Numbers
     found: Numbers
-    aukc: Numbers
-    faithfulness: Numbers
 
 
 class SlideColumns(Record):
@@ -118,6 +114,7 @@ class SlideColumns(Record):
         n: Number of candidate tiles.
         k_star: Proven minimum of deciding tiles, or a lower bound; None without either.
         proof: What is proven: :attr:`foci.metrics.MinimalSet.kind`.
+        measures: By ranking; none in a report.
     """
 
     id: list[str]
@@ -128,7 +125,7 @@ class SlideColumns(Record):
     n: Counts
     k_star: list[int | None]
     proof: list[str | None]
-    measures: dict[View, dict[str, SlideMeasures]]
+    measures: dict[str, SlideMeasures]
 
 
 class TilePlacement(Record):

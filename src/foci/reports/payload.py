@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -97,21 +98,30 @@ def payload(
     """
     measured = audit.measured(settings)
     packer = SlideDetails(measured, audit.slides, settings.kappa)
-    table = cohort_payload(audit, summary, packer)
     # the measures of single slides stand in tables/slides.csv; the page shows those of its gallery
-    slides = table.slides.model_copy(update={"measures": {}})
+    slides = slide_columns(measured, audit.slides)
+    detail_limit = max(limit - len(to_json(slides)), min(limit, LEAST_BYTES))
+    details, gallery = _of_slides(audit, summary, packer, detail_limit, picture_limit)
     numbers = {
         view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
         for view, by_ranking in summary.views.items()
     }
-    detail_limit = max(limit - len(to_json(slides)), min(limit, LEAST_BYTES))
-    details, gallery = _of_slides(audit, summary, packer, detail_limit, picture_limit)
-    update = {"slides": slides, "numbers": numbers, "details": details, "gallery": gallery}
-    return table.model_copy(update=update)
+    return cohort_payload(
+        audit, summary, packer, slides, numbers=numbers, details=details, gallery=gallery
+    )
 
 
-def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -> AuditPayload:
-    """Collect what report and viewer share: the cohort and the table of its slides."""
+def cohort_payload(
+    audit: StoredAudit,
+    summary: Summary,
+    packer: SlideDetails,
+    slides: SlideColumns,
+    *,
+    numbers: Mapping[View, dict[str, DrawnNumbers]] = MappingProxyType({}),
+    details: Mapping[str, SlideDetail] = MappingProxyType({}),
+    gallery: Gallery | None = None,
+) -> AuditPayload:
+    """The cohort and the table of its slides; in a report also what its figures and slides need."""
     return AuditPayload(
         classes=summary.classes,
         kappa=summary.kappa,
@@ -124,13 +134,13 @@ def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -
         map=summary.map,
         map_called=plain_name(summary.map, audit.manifest),
         carried=drawn_chart(summary.carried),
-        gallery=None,
+        gallery=gallery,
         level=summary.level,
         n_cases=summary.n_cases,
-        numbers={},
+        numbers=dict(numbers),
         ks=packer.ks.tolist(),
-        slides=slide_columns(packer.measured, audit.slides),
-        details={},
+        slides=slides,
+        details=dict(details),
     )
 
 
@@ -175,8 +185,7 @@ def _of_slides(
         if row in mapped:
             maps[row] = slide_map(tiles, own[0], packer.slides[tiles.slide_id], counts[row], side)
         if row in estimated:
-            removed = packer.removed(row, [*own, *best])
-            packed[row] = packer.pack(row, tiles).model_copy(update={"removed": removed})
+            packed[row] = packer.pack(row, tiles, removed=[*own, *best])
     weights = {row: len(to_json(detail)) for row, detail in packed.items()}
     kept = [row for row in wanted if row in packed]
     kept = within_bytes(kept, weights, detail_limit) if kept else []
@@ -333,11 +342,12 @@ def _spread(ranked: Sequence[int]) -> Iterator[int]:
         parts *= 2
 
 
-def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> SlideColumns:
-    """Names, classes and tile counts of all slides, and their metrics by view and ranking.
-
-    A slide without a label has None in the label view.
-    """
+def slide_columns(
+    measured: MeasuredSlides,
+    slides: Sequence[AuditedSlide],
+    measures: Mapping[str, SlideMeasures] = MappingProxyType({}),
+) -> SlideColumns:
+    """Names, classes and tile counts of all slides, and their metrics where a page shows them."""
     table = measured.slides
     by_id = {slide.slide_id: slide for slide in slides}
     return SlideColumns(
@@ -349,36 +359,30 @@ def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> S
         n=table.n_tiles.tolist(),
         k_star=[by_id[name].k_star for name in table.ids],
         proof=[by_id[name].k_star_kind for name in table.ids],
-        measures={
-            view: {name: _measures(measured, view, name) for name in measured.curves.rankings}
-            for view in measured.tables
-        },
+        measures=dict(measures),
     )
 
 
-def _measures(measured: MeasuredSlides, view: View, ranking: str) -> SlideMeasures:
-    """Metrics of one ranking on every slide, averaged over its seeds."""
-    own, rows, n = measured.of(ranking, view), measured.rows(view), len(measured.slides)
+def slide_measures(measured: MeasuredSlides) -> dict[str, SlideMeasures]:
+    """Metrics of every ranking on every slide in the prediction view, averaged over its seeds."""
 
-    def spread(values: Floats) -> list[float | None]:
-        column = np.full(n, np.nan)
-        column[rows] = defined_mean(values, axis=0)
-        spaced: list[float | None] = rounded(column, 5)
-        return spaced
+    def mean(values: Floats) -> list[float | None]:
+        column: list[float | None] = rounded(defined_mean(values, axis=0), 5)
+        return column
 
-    unmeasured = np.full((1, len(rows)), np.nan)
-    decided = own.with_decisive
-    decisive = unmeasured if decided is None else decided.decisive
-    found = unmeasured if decided is None else (~np.isnan(decisive)).astype(np.float64)
-    return SlideMeasures(
-        k=spread(own.restricted),
-        reach=spread(own.reached),
-        falls_back=spread(own.reached * (own.stable != own.msk)),
-        decisive=spread(decisive),
-        found=spread(found),
-        aukc=spread(own.aukc),
-        faithfulness=spread(own.with_deletions.faithfulness),
-    )
+    found = {}
+    for ranking in measured.curves.rankings:
+        own = measured.of(ranking)
+        decided = own.with_decisive
+        decisive = np.full_like(own.restricted, np.nan) if decided is None else decided.decisive
+        counted = decisive if decided is None else (~np.isnan(decisive)).astype(np.float64)
+        found[ranking] = SlideMeasures(
+            k=mean(own.restricted),
+            reach=mean(own.reached),
+            decisive=mean(decisive),
+            found=mean(counted),
+        )
+    return found
 
 
 class SlideDetails:
@@ -422,8 +426,11 @@ class SlideDetails:
         bits = steps * (curves * len(self._views(row)) + orders) + n * 2 * 5
         return bits // 6
 
-    def pack(self, row: int, tiles: RankedTiles) -> SlideDetail:
-        """Pack one slide: tile positions, orders, and curves in every view that differs."""
+    def pack(self, row: int, tiles: RankedTiles, removed: Sequence[str] = ()) -> SlideDetail:
+        """Pack one slide: tile positions, orders, and curves in every view that differs.
+
+        With ``removed``, also the slide without the first tiles of these columns.
+        """
         slide = self.slides[tiles.slide_id]
         ks = self._counts(row)
         shared = np.array_equal(ks, self.ks[: len(ks)])
@@ -443,9 +450,10 @@ class SlideDetails:
                 if name in tiles.scores
             },
             views={view: self._view(row, view) for view in self._views(row)},
+            removed=self._removed(row, removed),
         )
 
-    def removed(self, row: int, columns: Sequence[str]) -> dict[str, RemovedCurve]:
+    def _removed(self, row: int, columns: Sequence[str]) -> dict[str, RemovedCurve]:
         """The slide without the first tiles of some columns, where that was measured."""
         target, found = int(self.measured.targets["prediction"][row]), {}
         for name in columns:

@@ -26,7 +26,7 @@ from foci.audits.records import (
 )
 from foci.audits.settings import NATIVE, AuditSettings, View
 from foci.metrics import seed_spread
-from foci.reports.models import AuditPayload, Fate
+from foci.reports.models import AuditPayload
 from foci.words import MINUS, PLAIN_NAMES, counted, decimals, in_percent, p_value, signed
 
 NOTHING = "\N{EN DASH}"
@@ -46,7 +46,7 @@ def fixed(value: float | None, digits: int = 3) -> str:
     return NOTHING if value is None else decimals(value, digits).replace("-", MINUS)
 
 
-def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str:
+def signed_spread(low: float | None, high: float | None) -> str:
     """Format the ends of an interval, each with its sign.
 
     >>> signed_spread(-0.1, 0.25)
@@ -54,7 +54,7 @@ def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str
     """
     if low is None or high is None:
         return ""
-    return f"{signed(low, digits)} to {signed(high, digits)}"
+    return f"{signed(low)} to {signed(high)}"
 
 
 def tiles(value: float | None) -> str:
@@ -97,7 +97,7 @@ def percent_ends(interval: Interval) -> str:
     return f"{ends}%" if ends else ""
 
 
-def with_spread(interval: Interval | None, digits: int = 1) -> str:
+def with_spread(interval: Interval | None) -> str:
     """Format an estimate with the ends of its interval.
 
     >>> with_spread(Interval(estimate=2.0, low=-1.0, high=3.5))
@@ -105,8 +105,8 @@ def with_spread(interval: Interval | None, digits: int = 1) -> str:
     """
     if interval is None or interval.estimate is None:
         return NOTHING
-    ends = spread(interval, digits)
-    return fixed(interval.estimate, digits) + (f" ({ends})" if ends else "")
+    ends = spread(interval)
+    return fixed(interval.estimate, 1) + (f" ({ends})" if ends else "")
 
 
 def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
@@ -155,16 +155,12 @@ MAP, TILES, ORDER = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, a short answer, and the sentences that support it."""
+    """A question, a short answer with its colour, and the sentences that support it."""
 
     question: str
     short: str
+    tone: Tone
     sentences: tuple[str, ...]
-
-    @property
-    def tone(self) -> Tone:
-        """How the answer is coloured."""
-        return tone_of(self.short)
 
 
 def is_stand_in(manifest: Manifest) -> bool:
@@ -199,21 +195,12 @@ class ComparisonLine:
 
 
 def tone_of(answer: str | None) -> Tone:
-    """Colour of an answer: good, partly good, bad, or none where it decides nothing.
+    """Colour of an answer of the rules: good, partly good, bad, none where it decides nothing.
 
     >>> tone_of("headroom"), tone_of("inconclusive"), tone_of(None)
     ('part', 'none', 'none')
     """
-    return _TONES.get(as_ruled(answer or ""), "none")
-
-
-def as_ruled(answer: str) -> str:
-    """An answer as the rules call it, whatever the name of the map.
-
-    >>> as_ruled("Grad-CAM suffices"), as_ruled("no better order found")
-    ('native suffices', 'no better order found')
-    """
-    return re.sub(r"^.+ (?=(suffices|is better)$)", "native ", answer)
+    return _TONES.get(answer or "", "none")
 
 
 def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
@@ -221,10 +208,11 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     found = summary.answers
     stand_in = ("This model has no attention of its own: its map is a stand-in.",)
     proxy = stand_in if is_stand_in(manifest) else ()
+    map_, tiles_, order = found.map, found.tiles, found.order
     return (
-        Answer(MAP, found.map.answer, (*found.map.sentences, *proxy)),
-        Answer(TILES, found.tiles.answer, tuple(found.tiles.sentences)),
-        Answer(ORDER, found.order.short, tuple(found.order.sentences)),
+        Answer(MAP, map_.answer, tone_of(map_.answer), (*map_.sentences, *proxy)),
+        Answer(TILES, tiles_.answer, tone_of(tiles_.answer), tuple(tiles_.sentences)),
+        Answer(ORDER, order.short, tone_of(order.answer), tuple(order.sentences)),
     )
 
 
@@ -280,10 +268,10 @@ def null_table(found: Answers) -> PlainTable | None:
     sampled = f"a sample of {slides}" if controls[0].sampled else slides
     note = (
         f"Each of {controls[0].n_maps} random directions in feature space is a map; the best has "
-        f"{signed(controls[0].best)}. Net share: slides on which the model loses more log-odds "
-        f"without the first tiles of an order than without random ones, minus those on which it "
-        f"loses less ({sampled}). p: one plus the maps that do as well, over one plus all maps. "
-        "The length of the feature stands beside them, without a vote."
+        f"{signed(controls[0].best)}. Net share: slides on which the model loses more "
+        "probability without the first tiles of an order than without random ones, minus those on "
+        f"which it loses less ({sampled}). p: one plus the maps that do as well, over one plus all "
+        "maps. The length of the feature stands beside them, without a vote."
     )
     return PlainTable("Beside maps that know nothing", head, tuple(rows), note)
 
@@ -473,9 +461,9 @@ def plain_tables(data: AuditPayload) -> list[PlainTable]:
 def fate_in_words(data: AuditPayload, row: int) -> str:
     """What the map's first tiles do on one slide."""
     gallery, n = data.gallery, data.slides.n[row]
-    fate: Fate = "not measured" if gallery is None else gallery.fate[row]
-    if gallery is None or fate == "not measured":
+    if gallery is None or gallery.fate[row] == "not measured":
         return "no tiles were removed"
+    fate = gallery.fate[row]
     if fate == "not sure":
         return "model is not sure of this slide"
     count, removed = gallery.counts[data.map][row], gallery.removed[row]

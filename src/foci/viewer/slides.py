@@ -14,7 +14,7 @@ from foci.audits.settings import View
 from foci.errors import FociError
 from foci.exports.tables import corners_of
 from foci.metrics.curve import followed, reached
-from foci.reports.payload import SlideDetails, cohort_payload
+from foci.reports.payload import SlideDetails, cohort_payload, slide_columns, slide_measures
 from foci.reports.text import LINE, answers
 from foci.reveal import Direction
 from foci.slides.find import find_images, match_images, read_thumbnails
@@ -108,8 +108,10 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
     summary = audit.summary
     native, best = compared(audit)
     changed = [] if audit.changed_note is None else [audit.changed_note]
+    measured = catalogue.details.measured
+    slides = slide_columns(measured, audit.slides, slide_measures(measured))
     return ViewerCohort(
-        audit=cohort_payload(audit, summary, catalogue.details),
+        audit=cohort_payload(audit, summary, catalogue.details, slides),
         name=audit.manifest.name,
         line=LINE,
         answers=[

@@ -28,8 +28,8 @@ QUICK = [
 NO_SELECTOR = ["--rankings", "native,random"]
 
 
-def command(folder: Path, *more: str | Path) -> list[str]:
-    places = ["--model", folder / "abmil", "--features", folder / "features", "--out",
+def command(folder: Path, *more: str | Path, model: str = "abmil") -> list[str]:
+    places = ["--model", folder / model, "--features", folder / "features", "--out",
               folder / "out", "--labels", folder / "labels.csv"]  # fmt: skip
     return ["audit", *map(str, [*places, *QUICK, *more])]
 

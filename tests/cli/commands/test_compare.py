@@ -8,7 +8,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.compare import compare
-from foci.cli.commands.compare import show
+from foci.cli.commands.compare import comparison_text
 from tests.cli.invoke import Foci
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
@@ -25,10 +25,7 @@ def folders(tmp_path: Path) -> list[Path]:
 
 
 def shown(audits: list[StoredAudit], width: int) -> str:
-    said: list[str] = []
-    show(compare(audits), said.append, width=width)
-    (text,) = said
-    return text
+    return comparison_text(compare(audits), width=width)
 
 
 def answers_of(text: str) -> list[list[str]]:

@@ -12,7 +12,8 @@ from foci.audits import StoredAudit
 from foci.backbones import CallableBackbone, create, load, save
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL
-from tests.cli.commands.test_audit import NO_SELECTOR, QUICK
+from tests.cli.commands.test_audit import NO_SELECTOR
+from tests.cli.commands.test_audit import command as audit_command
 from tests.cli.invoke import Foci
 from tests.makers.cohorts import Row, make_files, read, write_cohort
 
@@ -36,9 +37,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def command(project: Path, *more: str | Path) -> list[str]:
-    places = ["--model", project / "clam.pt", "--features", project / "features", "--labels",
-              project / "labels.csv", "--out", project / "out"]  # fmt: skip
-    return ["audit", *map(str, [*places, *QUICK, *NO_SELECTOR, *more])]
+    return audit_command(project, *NO_SELECTOR, *more, model="clam.pt")
 
 
 def test_the_variant_that_agrees_is_audited_and_recorded(foci: Foci, project: Path) -> None:
@@ -131,9 +130,7 @@ def opposite(tmp_path: Path) -> Path:
 
 
 def audited(foci: Foci, folder: Path, *more: str) -> str:
-    places = ["--model", folder / "model", "--features", folder / "features", "--labels",
-              folder / "labels.csv", "--out", folder / "out"]  # fmt: skip
-    return foci.done("audit", *map(str, places), *QUICK, *NO_SELECTOR, *more).out
+    return foci.done(*audit_command(folder, *NO_SELECTOR, *more, model="model")).out
 
 
 def followed(folder: Path) -> list[int]:

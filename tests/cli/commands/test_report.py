@@ -6,7 +6,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.audit import recompute
-from foci.cli.text import show
+from foci.cli.text import audit_text
 from tests.cli.invoke import Foci
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
@@ -51,15 +51,12 @@ def test_other_settings_get_a_page_of_their_own(
 
 def test_it_prints_what_the_audit_prints(foci: Foci, folder: Path) -> None:
     """Table, legend and answers: those of the audit, or of an audit at the asked threshold."""
-    said: list[str] = []
-    show(StoredAudit.load(folder), said.append)
-    assert foci("report", folder).out.startswith(said[0])
-    other = recompute(StoredAudit.load(folder), kappa=0.8)
-    told: list[str] = []
-    show(StoredAudit.load(folder), told.append, summary=other)
+    audit = StoredAudit.load(folder)
+    said, told = audit_text(audit), audit_text(audit, summary=recompute(audit, kappa=0.8))
+    assert foci("report", folder).out.startswith(said)
     assert told != said
-    assert "median tiles until 0.8 sure" in told[0]
-    assert foci("report", folder, "--kappa", "0.8").out.startswith(told[0])
+    assert "median tiles until 0.8 sure" in told
+    assert foci("report", folder, "--kappa", "0.8").out.startswith(told)
 
 
 @pytest.mark.parametrize(

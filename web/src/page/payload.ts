@@ -1,4 +1,4 @@
-/** The data of a page. Its types are generated from the models of foci.reports.data.models. */
+/** The data of a page. Its types are generated from the models of foci.reports.models. */
 
 import type { AuditPayload, Payload, RandomBand } from "./types.generated";
 

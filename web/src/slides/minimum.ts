@@ -25,9 +25,8 @@ export function decidingText(
 ): string | null {
   const proof = slides.proof[index];
   if (proof === "none, proven") return NO_SET;
-  const measures = slides.measures.prediction!;
   const counts = [...new Set(rankings)].flatMap((name) => {
-    const own = name === null ? undefined : measures[name];
+    const own = name === null ? undefined : slides.measures[name];
     if (own === undefined || own.found[index] === null) return [];
     const count = own.decisive[index];
     const said = count === null ? "none" : `${tiles(count)} tile${count === 1 ? "" : "s"}`;

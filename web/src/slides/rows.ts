@@ -1,6 +1,6 @@
 /** Build and sort the rows of a table of slides. */
 
-import type { AuditPayload, View } from "../page/payload";
+import type { AuditPayload } from "../page/payload";
 import type { Column } from "./columns";
 
 export interface Row {
@@ -12,9 +12,6 @@ export interface Row {
   p: number;
   n: number;
   wrong: boolean;
-  /** One entry per ranking, in the order of the payload. */
-  k: number[];
-  reach: number[];
   /** Proven minimum of deciding tiles, or a lower bound, and which of them it is. */
   least: number | null;
   proof: string | null;
@@ -22,30 +19,22 @@ export interface Row {
 
 export type Direction = "ascending" | "descending";
 
-/** The slides of a view, in the order of the audit; the label view leaves out unlabelled slides. */
-export function rowsOf(payload: AuditPayload, view: View): Row[] {
-  const { slides, classes, rankings } = payload;
-  const measures = rankings.map((r) => slides.measures[view]![r.name]);
-  return slides.id.flatMap((id, index) => {
+/** The slides, in the order of the audit. */
+export function rowsOf({ slides, classes }: AuditPayload): Row[] {
+  return slides.id.map((id, index) => {
     const label = slides.label[index];
-    if (view === "label" && label === null) return [];
-    return [
-      {
-        index,
-        id,
-        case: slides.case[index],
-        label: label === null ? null : classes[label],
-        predicted: classes[slides.predicted[index]],
-        p: slides.p[index],
-        n: slides.n[index],
-        wrong: label !== null && label !== slides.predicted[index],
-        // A slide of the view has these; only slides outside it have none.
-        k: measures.map((m) => m.k[index]!),
-        reach: measures.map((m) => m.reach[index]!),
-        least: slides.k_star[index],
-        proof: slides.proof[index],
-      },
-    ];
+    return {
+      index,
+      id,
+      case: slides.case[index],
+      label: label === null ? null : classes[label],
+      predicted: classes[slides.predicted[index]],
+      p: slides.p[index],
+      n: slides.n[index],
+      wrong: label !== null && label !== slides.predicted[index],
+      least: slides.k_star[index],
+      proof: slides.proof[index],
+    };
   });
 }
 

@@ -7,20 +7,14 @@ import { rowsOf, sortRows } from "../../src/slides/rows";
 const native: SlideMeasures = {
   k: [256, 12, 3, 3],
   reach: [0, 1, 1, 1],
-  falls_back: [0, 0, 0, 1],
   decisive: [null, 30, 9, 9],
   found: [0, 1, 1, 1],
-  aukc: [0.5, 0.8, 0.9, 0.7],
-  faithfulness: [null, 0.2, 0.1, 0.3],
 };
 const selector: SlideMeasures = {
   k: [256, 87.5, 1, 2],
   reach: [0, 2 / 3, 1, 1],
-  falls_back: [0, 1 / 3, 0, 0],
   decisive: [null, 20, 4, 8],
   found: [0, 2 / 3, 1, 1],
-  aukc: [0.4, 0.6, 0.95, 0.9],
-  faithfulness: [null, 0.5, 0.2, 0.1],
 };
 const payload = {
   kind: "audit",
@@ -41,20 +35,18 @@ const payload = {
     n: [10, 500, 40, 300],
     k_star: [null, 18, 4, 5],
     proof: ["none, proven", "exact", "exact", "lower bound"],
-    measures: { prediction: { native, selector }, label: { native, selector } },
+    measures: { native, selector },
   },
   details: { "0": {}, "1": {}, "3": {} },
 } as unknown as AuditPayload;
 
-const rows = rowsOf(payload, "prediction");
+const rows = rowsOf(payload);
 const columns = [...ofTheSlide(payload), ...minimum(payload)];
 const column = (key: string) => columns.find((c) => c.key === key)!;
 const ids = (list: { id: string }[]) => list.map((row) => row.id);
 
 test("rows know what is wrong, labelled and stored", () => {
   expect(rows.map((row) => row.wrong)).toEqual([true, false, false, false]);
-  expect(rows[0].k).toEqual([256, 256]);
-  expect(ids(rowsOf(payload, "label"))).toEqual(["slide-10", "slide-9", "Slide-2"]);
 });
 
 test("columns sort both ways, names by their numbers", () => {

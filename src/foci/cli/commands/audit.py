@@ -28,7 +28,7 @@ from foci.cli.options import (
     with_settings,
 )
 from foci.cli.terminal import MANY_SKIPPED_CODE, resumable, say_next, say_pages, starting
-from foci.cli.text import show, show_truth
+from foci.cli.text import audit_text, show_truth
 from foci.errors import FociError
 from foci.outputs import Output
 from foci.processes import preload
@@ -195,7 +195,7 @@ def audit(
         many = many_left_out(sources.cohort, len(done.slides), skipped)
         if many is not None:
             _LOG.warning(many)
-        show(done)
+        typer.echo(audit_text(done))
         if slides is not None:
             _picture(done, sources.cohort, slides, asked.mpp)
         if marked is not None:

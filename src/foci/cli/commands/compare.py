@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -53,7 +53,7 @@ def compare(
     file = page(out)
     audits = [open_audit(folder, accept_changed) for folder in folders]
     comparison = compared(audits)
-    show(comparison)
+    typer.echo(comparison_text(comparison))
     if file is not None:
         from foci.files.atomic import write_whole
         from foci.reports import write_comparison
@@ -69,10 +69,8 @@ def compare(
     say_next(["foci", "view", folders[0]])
 
 
-def show(
-    comparison: Comparison, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
-) -> None:
-    """Print alarms, answers, notes on what makes the audits incomparable, then the numbers.
+def comparison_text(comparison: Comparison, *, width: int | None = None) -> str:
+    """Alarms, answers, notes on what makes the audits incomparable, then the numbers.
 
     The text is as wide as the terminal, or 100 columns, and plain where there is no terminal.
     """
@@ -95,7 +93,7 @@ def show(
         *([Text(f"not shown at this width: {left_out}; see --out", style="dim")] * bool(left_out)),
         Text(f"\n{LINE}", style="italic"),
     )
-    echo(text_of(screen, parts))
+    return text_of(screen, parts)
 
 
 def _agreement(pair: MapAgreement) -> str:
@@ -188,7 +186,11 @@ def _answers(comparison: Comparison) -> Table:
     for head in ANSWERS.values():
         table.add_column(head, overflow="fold")
     for row in comparison.rows:
-        given = [row.answer(question) for question in ANSWERS]
-        cells = (Text(answer or "-", style=COLOUR[tone_of(answer)]) for answer in given)
+        own = row.summary.answers
+        ruled = (own.map.answer, own.tiles.answer, own.order.answer)
+        cells = (
+            Text(row.answer(question) or "-", style=COLOUR[tone_of(answer)])
+            for question, answer in zip(ANSWERS, ruled, strict=True)
+        )
         table.add_row(Text(printable(row.name)), *cells)
     return table

@@ -85,7 +85,7 @@ def demo(
 
     done = run_demo(out, seed=seed, slides=number, classes=classes)
     typer.echo("")
-    compare.show(compared(done.audits))
+    typer.echo(compare.comparison_text(compared(done.audits)))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]
     typer.echo("\n" + "\n".join(found))
     typer.echo("")
@@ -96,13 +96,13 @@ def demo(
 def _outcome(out: Path, output: Output, number: int, seed: int) -> None:
     """A model of a planted risk, number or of three labels, and its audit."""
     from foci.audits.folder import REPORT
-    from foci.cli.text import show
+    from foci.cli.text import audit_text
     from foci.demo.run import run_outcome_demo
 
     audits = run_outcome_demo(out, output, seed=seed, slides=number)
     for audit in audits:
         typer.echo("")
-        show(audit)
+        typer.echo(audit_text(audit))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in audits if a.manifest.truth]
     typer.echo("\n" + "\n".join(found))
     say_pages(*(audit.folder / REPORT for audit in audits))

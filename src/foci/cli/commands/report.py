@@ -16,7 +16,7 @@ from foci.cli.options import (
     confidence,
 )
 from foci.cli.terminal import open_audit, page, say_next, say_pages, starting
-from foci.cli.text import show, show_truth
+from foci.cli.text import audit_text, show_truth
 from foci.selectors import Target
 
 
@@ -64,7 +64,7 @@ def report(
     asked = None if kappa is None else confidence(kappa)
     summary = recompute(audit, kappa=asked, k_max=k_max, view=view)
     path = write_report(audit, file, kappa=asked, k_max=k_max, view=view, summary=summary)
-    show(audit, summary=summary)
+    typer.echo(audit_text(audit, summary=summary))
     show_truth(audit)
     typer.echo(f"wrote {path}")
     say_pages(path)

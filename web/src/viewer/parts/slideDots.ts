@@ -8,7 +8,7 @@ import type { ViewerCohort } from "../types.generated";
 /** The ranking on the vertical axis: the best, or random orders where there is no other. */
 export function otherThan({ audit, native, best }: ViewerCohort): string | null {
   if (best !== null) return best;
-  return native !== "random" && audit.slides.measures.prediction!.random ? "random" : null;
+  return native !== "random" && audit.slides.measures.random ? "random" : null;
 }
 
 /** Tiles of every slide under a ranking, null where there are none. */
@@ -19,7 +19,7 @@ export interface Needed {
 }
 
 export function neededBy({ audit }: ViewerCohort, rankings: string[]): Needed {
-  const measures = rankings.map((name) => audit.slides.measures.prediction![name]);
+  const measures = rankings.map((name) => audit.slides.measures[name]);
   const decided = measures.every(({ found }) => found.some((share) => share !== null));
   return {
     what: decided ? "deciding tiles" : "tiles that are enough",

@@ -59,7 +59,7 @@ export function columnsOf(cohort: ViewerCohort): Column[] {
 
 export function slideTable(session: Session, open: (number: number) => void): HTMLElement {
   const { cohort } = session;
-  const rows = rowsOf(cohort.audit, "prediction");
+  const rows = rowsOf(cohort.audit);
   const columns = columnsOf(cohort);
   const presets = presetsOf(cohort);
   let preset = presets[0];
