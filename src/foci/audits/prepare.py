@@ -53,7 +53,7 @@ from foci.reveal import choose_engine
 from foci.selectors.gated import choose_site
 from foci.selectors.selector import full_logits
 from foci.testing import quick_check
-from foci.testing.claims import CALLS, SUBSETS, subsets_of
+from foci.testing.claims import CALLS, MOST_HELD, SUBSETS, subsets_of
 from foci.words import counted
 
 _LOG = logging.getLogger(__name__)
@@ -492,7 +492,7 @@ class DriftCheck:
     """A model's first answers to subsets of one bag, to be asked for again later.
 
     Attributes:
-        bags: Subsets of several sizes, and the bag itself.
+        bags: Subsets of several sizes, and the bag itself unless it is large.
         first: ``[len(bags), C]`` the logits.
         weights: Hash of the model's parameters and buffers.
     """
@@ -561,7 +561,9 @@ def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None
                 "put it in eval mode (model.eval()), or switch off its randomness",
             )
         notes = _on_size(backbone, bags, first)
-        return DriftCheck(backbone, slide.slide_id, bags, first, fingerprint(backbone), notes)
+        held = [bag for bag in bags if len(bag) <= MOST_HELD]
+        weights = fingerprint(backbone)
+        return DriftCheck(backbone, slide.slide_id, held, first[: len(held)], weights, notes)
     return None
 
 

@@ -103,12 +103,13 @@ class BagStore:
         )
 
     def read_once(self) -> BagStore:
-        """An empty store of the same files for slides that are read one after the other.
+        """A store of the same files for slides that are read one after the other, in its place.
 
-        It holds the bag in use and the next one.
+        It holds the last bag only: the one in use belongs to its user while the next is read.
         """
+        self._held.clear()
         other = copy.copy(self)
-        other.keep, other._held = 2, OrderedDict()
+        other.keep, other._held = 1, OrderedDict()
         return other
 
     def bag(self, slide: Slide) -> Bag:

@@ -38,7 +38,7 @@ from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledTi
 
 T = TypeVar("T")
 
-_EMBEDDED_AT_ONCE = 8192
+_EMBEDDED_AT_ONCE = 4096
 
 _HALF = (torch.float16, torch.bfloat16)
 _MARGIN_SINGLE, _MARGIN_HALF = 1e-4, 5e-2

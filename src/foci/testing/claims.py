@@ -243,11 +243,14 @@ def eval_is_deterministic(s: Specimen) -> Iterator[str]:
 SUBSETS, CALLS = (1, 2, 5, 8, 16, 32, 64, 99), 40
 """Sizes of the subsets that a model is asked about again and again, and how often in all."""
 
+MOST_HELD = 16_384
+"""Tiles of the largest subset of a large bag: it can be held while others are read."""
+
 
 def subsets_of(x: Tensor) -> list[Tensor]:
     """Always the same subsets of several sizes, in the order of the bag, and last the bag."""
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
-    return [*(x[order[:k].sort().values] for k in SUBSETS if k < len(x)), x]
+    return [*(x[order[:k].sort().values] for k in (*SUBSETS, MOST_HELD) if k < len(x)), x]
 
 
 @claim()
