@@ -5,7 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import process
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +48,37 @@ def test_a_task_whose_process_is_lost_is_done_again(tmp_path: Path, times: int) 
     assert {key: one.error for key, one in found.items()} == dict.fromkeys(found)
     assert len(starts(tmp_path, f"dies-{times}")) == times + 1
     assert sorted(found) == sorted(["a", "b", "c", f"dies-{times}"])
+
+
+@needs_kill
+def test_a_process_that_is_started_while_the_pool_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool does not end it, yet waits for it."""
+
+    class Late(dict[int, Any]):
+        """Processes that are there when they are waited for, but not when they are ended."""
+
+        asked = 0
+
+        def values(self) -> Any:
+            self.asked += 1
+            return [] if self.asked <= 2 else super().values()
+
+    def break_down(manager: Any, cause: Any) -> None:
+        manager.processes = Late(manager.processes)
+        terminate_broken(manager, cause)
+
+    terminate_broken = process._ExecutorManagerThread.terminate_broken
+    monkeypatch.setattr(process._ExecutorManagerThread, "terminate_broken", break_down)
+    found: dict[str, Outcome] = {}
+    thread = threading.Thread(target=lambda: found.update(run(tmp_path, "a", "dies-1", "b", "c")))
+    thread.start()
+    thread.join(timeout=60)
+    assert not thread.is_alive(), "it waits for ever"
+    assert {key: one.error for key, one in found.items()} == dict.fromkeys(
+        ["a", "b", "c", "dies-1"]
+    )
 
 
 @needs_kill

@@ -8,7 +8,13 @@ import pickle
 import signal
 import threading
 from collections import Counter
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
@@ -53,18 +59,13 @@ class Processes:
 
     def __enter__(self) -> Processes:
         preload()
-        self._theirs, self._ours = self._context.Pipe(duplex=False)
         self._started = self._context.Event()
         self._numbers = self._context.Value("i", 0)
         self._pool = self._new_pool()
         return self
 
     def __exit__(self, kind: object, *error: object) -> None:
-        if kind is not None:
-            self._ours.close()  # do not wait for what is under way
-        self._pool.shutdown(cancel_futures=True)
-        self._ours.close()
-        self._theirs.close()
+        self._end(at_once=kind is not None)
 
     def submit(self, task: Task) -> None:
         """Queue a task."""
@@ -76,21 +77,38 @@ class Processes:
         while True:
             ended = wait(self._under_way, return_when=FIRST_COMPLETED).done
             if any(isinstance(one.exception(), BrokenProcessPool) for one in ended):
-                ended = wait(self._under_way).done
-                self._pool.shutdown()
-                self._pool = self._new_pool()
+                self._replace_pool()
+                ended = {*self._under_way}
             outcomes = []
             for one in ended:
                 task = self._under_way.pop(one)
                 try:
-                    outcomes.append(one.result())
-                except BrokenProcessPool:
+                    outcomes.append(one.result(timeout=0))
+                except (BrokenProcessPool, CancelledError, TimeoutError):
                     outcomes += self._again(task)
             self._fill()
             if outcomes:
                 return outcomes
 
+    def _replace_pool(self) -> None:
+        """Build a broken pool anew, once all of its processes have ended.
+
+        One that was started at the moment it broke is waited for by the pool, but not ended
+        (Python 3.11), and a task handed in at that moment never gets a result.
+        """
+        self._end(at_once=True)
+        self._pool = self._new_pool()
+
+    def _end(self, *, at_once: bool) -> None:
+        """End all processes; at once, they leave what is under way."""
+        if at_once:
+            self._ours.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._ours.close()
+        self._theirs.close()
+
     def _new_pool(self) -> ProcessPoolExecutor:
+        self._theirs, self._ours = self._context.Pipe(duplex=False)
         return ProcessPoolExecutor(
             self.slots, self._context, _start,
             (self._work, self._threads, self._theirs, self._started, self._numbers),
@@ -107,8 +125,7 @@ class Processes:
             try:
                 self._under_way[self._pool.submit(_perform, task)] = task
             except BrokenProcessPool:  # found out while it was idle
-                self._pool.shutdown()
-                self._pool = self._new_pool()
+                self._replace_pool()
                 self._under_way[self._pool.submit(_perform, task)] = task
             except (EOFError, ConnectionError):
                 raise _not_started() from None
