@@ -381,7 +381,7 @@ def relevance_notes() -> str:
     )  # fmt: skip
     return "\n".join(
         (
-            f"- Test slides: {slides_and_trainings(gains)}.",
+            f"- {slides_and_trainings(gains)}.",
             f"- `evidence` has {between(shares)} of the gain of single tiles (ABMIL).",
             f"- **TransMIL's stand-in is no attention map**: surely below 0 in {below} of "
             f"{len(stand_in)}, rollout {holds(above, 'above 0 in all')}.",
@@ -406,9 +406,7 @@ def slides_and_trainings(gains: Mapping[tuple[str, str], Rows]) -> str:
             for row in classes
             if row["seeds"] != "1"
         )
-        found.append(
-            f"{slides} of each cohort for {name} (trainings: {', '.join(several)}; others 1)"
-        )
+        found.append(f"{name}: {slides} test slides (trainings: {', '.join(several)}, others 1)")
     return ", ".join(found)
 
 
@@ -461,7 +459,7 @@ def cohorts() -> str:
     rows = {row["cohort"]: row for row in rows_of("cohorts.csv")}
     about = {
         "nsclc": ("LUAD against LUSC, split by patient into", "regions of 4,096 pixels", "HIPT"),
-        "brca": ("IDC against all other subtypes, split by patient into", "the same", "HIPT"),
+        "brca": ("IDC against all other subtypes, split by patient into", "the same", ""),
         "lc25000": ("bags of real lung tiles,", "224-pixel tiles", "EfficientNet-Lite0"),
     }
     slides, tiles, shares = ["slides"], ["tiles"], ["32 tiles are"]
@@ -469,10 +467,9 @@ def cohorts() -> str:
         row = rows[name]
         splits = [int(row[split]) for split in ("train", "val", "test")]
         slides.append(f"{sum(splits)}, {what} {' / '.join(map(str, splits))}")
-        tiles.append(
-            f"{size}, {int(row['features of a tile']):,}-wide {encoder} features, no coordinates; "
-            f"a median of {row['median tiles, test']} per test slide"
-        )
+        width = f"{int(row['features of a tile']):,}-wide {encoder} features, no coordinates"
+        each = f"{size}, {width}" if encoder else size
+        tiles.append(f"{each}; a median of {row['median tiles, test']}")
         share = float(row["32 tiles of a slide (%)"])
         shares.append(f"**{share:.0f} %** of a slide" if share > 50 else f"{share:.0f} %")
     slides[-1] += "; a positive bag holds 0.5 to 3 % squamous tiles"
