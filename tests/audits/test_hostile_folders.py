@@ -110,6 +110,18 @@ NUMBERS = {
         lambda s: first_view(s).pop("native"),
         "lists 'native' in rankings or view prediction only",
     ),
+    "a chart with a shorter line": (
+        lambda s: s["carried"]["lines"]["native"]["share"].pop(),
+        "has lines that are not of 256 counts",
+    ),
+    "a chart with a longer optimum": (
+        lambda s: s["carried"].update(minimum=[0.5] * 10),
+        "has lines that are not of 256 counts",
+    ),
+    "a chart without the map": (
+        lambda s: s["carried"]["lines"].pop("native"),
+        "has no line of 'native'",
+    ),
     "no ranking": (lambda s: s["rankings"].clear(), "holds no rankings in the view prediction"),
 }
 

@@ -896,6 +896,16 @@ class Carried(Record):
     lines: dict[str, CarriedLine]
     minimum: list[float] | None
 
+    @model_validator(mode="after")
+    def _check_lines(self) -> Self:
+        columns = [one for own in self.lines.values() for one in (own.share, own.low, own.high)]
+        columns += [] if self.minimum is None else [self.minimum]
+        if any(len(one) != len(self.ks) for one in columns):
+            raise ValueError(f"has lines that are not of {len(self.ks)} counts")
+        if lost := {self.map, self.best or self.map} - set(self.lines):
+            raise ValueError(f"has no line of {min(lost)!r}")
+        return self
+
     def count_at(self, ranking: str, k: int) -> int:
         """Slides whose decision the first K tiles carry, to the nearest slide over the seeds."""
         return int(self.lines[ranking].at(self.ks, k) * self.n_slides + 0.5)
