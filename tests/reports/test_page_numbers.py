@@ -80,7 +80,7 @@ def test_the_first_screen(opened: tuple[StoredAudit, Page]) -> None:
         at = labels.index(called.get(name, "best order found"))
         assert labels[at + 1] == f"{decimals(100 * line.share[k - 1], 0)}% at {k} tiles"
     if chart.typical is not None:
-        assert f"{tiles(chart.typical)} tiles on a typical slide of all {n}" in said
+        assert f"{tiles(chart.typical)} tiles on a typical slide of the {n}" in said
     facts = page.locator("header").inner_text()
     assert f"{audit.summary.n_slides} test slides, {audit.summary.n_cases} patients" in facts
     assert f"AUC {shown(audit.summary.full_bag.auc)}" in facts

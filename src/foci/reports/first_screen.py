@@ -184,7 +184,7 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
         said += f"; as many random tiles on {_or_none(chart.count_at(RANDOM, k))}"
     typical = ""
     if chart.typical is not None:  # of all slides, also of those that no first tiles carry
-        of_all = f" of all {n:,}" if n > 1 else ""
+        of_all = f" of the {n:,}" if n > 1 else ""
         typical = f"{counted_tiles(chart.typical)} on a typical slide{of_all}"
     counts = []
     if chart.best is not None:
