@@ -188,7 +188,8 @@ def _in_counts(summary: Summary, belief: Belief, in_use: AnswersAtShare | None) 
         typical = f"{counted_tiles(chart.typical)} on a typical slide{of_all}"
     counts = []
     if chart.best is not None:
-        counts = [f"{chart.count_at(chart.best, k):,} of {n:,}{typical and f', and {typical}'}"]
+        needs = typical and f" and needs {typical}"
+        counts = [f"it carries {chart.count_at(chart.best, k):,} of {n:,}{needs}"]
     elif typical:
         said += f". It takes {typical}"
     yield f"{said}."
