@@ -46,8 +46,8 @@ def test_counts_are_those_of_the_slides(carried: StoredAudit) -> None:
     assert found.sentences == (
         "The first 32 tiles of this map carry the decision on 6 of 10 slides; "
         "as many random tiles on none.",
-        "A better order exists: it carries 10 of 10 and needs 5 tiles on a typical slide of the 10; "
-        "slide by slide better on 8, worse on none.",
+        "A better order exists: it carries 10 of 10 and needs 5 tiles on a typical slide of the "
+        "10; slide by slide better on 8, worse on none.",
     )
     assert found.title == "12 test slides, 10 patients"
     assert found.definition == (
