@@ -16,8 +16,8 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import current_process
 from multiprocessing.connection import Connection
-from multiprocessing.synchronize import Event
 from typing import Any
 
 from foci.engines.base import RETRIES, Outcome, Task, Work, perform
@@ -59,8 +59,8 @@ class Processes:
 
     def __enter__(self) -> Processes:
         preload()
-        self._started = self._context.Event()
-        self._numbers = self._context.Value("i", 0)
+        # without a lock, which a process could take with it when it is killed
+        self._started = self._context.RawValue("b", 0)
         self._pool = self._new_pool()
         return self
 
@@ -111,7 +111,7 @@ class Processes:
         self._theirs, self._ours = self._context.Pipe(duplex=False)
         return ProcessPoolExecutor(
             self.slots, self._context, _start,
-            (self._work, self._threads, self._theirs, self._started, self._numbers),
+            (self._work, self._threads, self._theirs, self._started),
         )  # fmt: skip
 
     def _fill(self) -> None:
@@ -132,7 +132,7 @@ class Processes:
 
     def _again(self, task: Task) -> list[Outcome]:
         """Queue a lost task; where that was done often enough, the outcome that says so."""
-        if not self._started.is_set():
+        if not self._started.value:
             raise _not_started()
         self._lost[task.key] += 1
         if self._lost[task.key] > RETRIES:
@@ -153,22 +153,21 @@ _WORK: Work | None = None
 """In a worker process: what it was sent."""
 
 
-def _start(work: bytes, threads: int, parent: Connection, started: Event, numbers: Any) -> None:
+def _start(work: bytes, threads: int, parent: Connection, started: Any) -> None:
     """Set up a worker process."""
     global _WORK
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import torch
 
-    with numbers.get_lock():
-        number, numbers.value = numbers.value, numbers.value + 1
     if (gpus := torch.cuda.device_count()) > 1:
+        number = int(current_process().name.rpartition("-")[2])  # processes are counted
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(gpus))))
         os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[number % gpus]
     torch.set_num_threads(threads)
     _WORK = pickle.loads(work)  # noqa: S301  # our own bytes
     gc.freeze()  # nothing that was loaded will ever be garbage
-    started.set()
+    started.value = 1
 
 
 def _end_with(parent: Connection) -> None:
