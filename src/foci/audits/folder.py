@@ -47,7 +47,7 @@ TABLE_FILES = (
     "skipped.csv",
 )  # fmt: skip
 OUTCOME_TABLE, DECIDING_SLIDES = "outcome.csv", "deciding_slides.csv"
-SOMETIMES = (OUTCOME_TABLE, DECIDING_SLIDES)
+OPTIONAL_TABLES = (OUTCOME_TABLE, DECIDING_SLIDES)
 """Beside the tables above of a risk, a number or labels, and where bags are patients."""
 
 TRUTH_TABLE = "truth.csv"

@@ -24,7 +24,7 @@ from foci.audits.folder import (
     MANIFEST,
     SELECTORS,
     SLIDES,
-    SOMETIMES,
+    OPTIONAL_TABLES,
     SUMMARY,
     TABLE_FILES,
     TABLES,
@@ -349,6 +349,6 @@ def file_hashes(folder: Path, parts: Mapping[str, str]) -> dict[str, str]:
 
     paths = [folder / name for name in (SLIDES, SUMMARY)]
     paths += [folder / TABLES / name for name in sorted(TABLE_FILES)]
-    paths += [path for name in SOMETIMES if (path := folder / TABLES / name).is_file()]
+    paths += [path for name in OPTIONAL_TABLES if (path := folder / TABLES / name).is_file()]
     paths += sorted(path for name in RESULT for path in (folder / SELECTORS).glob(f"seed-*/{name}"))
     return dict(parts) | {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}

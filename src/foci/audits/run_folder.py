@@ -34,7 +34,7 @@ from foci.audits.folder import (
     SELECTORS,
     SLIDE_SCHEMA,
     SLIDES,
-    SOMETIMES,
+    OPTIONAL_TABLES,
     SUFFIXES,
     SUMMARY,
     TABLE_FILES,
@@ -76,7 +76,7 @@ _OWN = "|".join(
         # pages at other settings than the audit's have them in their names
         r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label|-class)?\.html",
         *(f"{_SEED}/{re.escape(name)}" for name in saved.FILES),
-        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, *SOMETIMES, TRUTH_TABLE)),
+        *(f"{TABLES}/{re.escape(name)}" for name in (*TABLE_FILES, *OPTIONAL_TABLES, TRUTH_TABLE)),
         rf"{THUMBNAILS}/([^/]+\.jpg|{re.escape(INDEX)})",
     ]
 )
