@@ -22,9 +22,9 @@ from foci._version import __version__
 from foci.audits.folder import (
     FORMAT,
     MANIFEST,
+    OPTIONAL_TABLES,
     SELECTORS,
     SLIDES,
-    OPTIONAL_TABLES,
     SUMMARY,
     TABLE_FILES,
     TABLES,
