@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.processes import frozen_gc, preload
+from foci.processes import frozen_gc, preload, signals_held_back
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -81,3 +82,16 @@ def test_garbage_made_inside_is_collected() -> None:
         Loop()
         gc.collect()
         assert Loop.alive == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_answered_after_the_block(number: signal.Signals) -> None:
+    done: list[str] = []
+    before = signal.signal(number, lambda *_: done.append("answered"))
+    try:
+        with signals_held_back():
+            signal.raise_signal(number)
+            done.append("started")
+        assert done == ["started", "answered"]
+    finally:
+        signal.signal(number, before)

@@ -55,6 +55,29 @@ def _ignored_by_children(number: signal.Signals) -> Iterator[None]:
 
 
 @contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Ctrl-C and SIGTERM inside the block are answered after it.
+
+    A process whose start was interrupted is known to nobody, and would have its last words.
+    """
+    if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
+        yield
+        return
+    waiting: list[int] = []
+    before = {
+        number: signal.signal(number, lambda came, _: waiting.append(came))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for came in waiting[:1]:
+            signal.raise_signal(came)
+
+
+@contextmanager
 def frozen_gc() -> Iterator[None]:
     """Inside the block, collect no garbage among the objects that exist when it starts.
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from foci.engines.base import RETRIES, Outcome, Task, Work, perform
 from foci.errors import FociError
-from foci.processes import preload, warm_context
+from foci.processes import preload, signals_held_back, warm_context
 
 
 def available_cores() -> int:
@@ -123,12 +123,16 @@ class Processes:
         for task in suspects[:1] or self._queue.copy():
             self._queue.remove(task)
             try:
-                self._under_way[self._pool.submit(_perform, task)] = task
+                self._hand_in(task)
             except BrokenProcessPool:  # found out while it was idle
                 self._replace_pool()
-                self._under_way[self._pool.submit(_perform, task)] = task
+                self._hand_in(task)
             except (EOFError, ConnectionError):
                 raise _not_started() from None
+
+    def _hand_in(self, task: Task) -> None:
+        with signals_held_back():  # this may start a process
+            self._under_way[self._pool.submit(_perform, task)] = task
 
     def _again(self, task: Task) -> list[Outcome]:
         """Queue a lost task; where that was done often enough, the outcome that says so."""
