@@ -58,7 +58,8 @@ def _ignored_by_children(number: signal.Signals) -> Iterator[None]:
 def signals_held_back() -> Iterator[None]:
     """Ctrl-C and SIGTERM inside the block are answered after it.
 
-    A process whose start was interrupted is known to nobody, and would have its last words.
+    Nobody would wait for a process whose start was interrupted: it would outlive the answer and
+    print a traceback.
     """
     if threading.current_thread() is not threading.main_thread():  # which alone may set handlers
         yield
